@@ -1,0 +1,201 @@
+"""HTTP between a leased process and the control plane: `/internal/v1`, bearer = attempt token.
+
+  GET  /attempt      -> AttemptSpec                     what to do
+  POST /heartbeat    Heartbeat -> HeartbeatReply        extends the lease; answers the desired state
+  POST /events       EventBatch -> {"accepted": n}      run event log, idempotent by (attempt, sequence)
+  POST /usage        UsageBatch -> UsageReceipt         meter events, idempotent by (kind, sequence) inside subject and segment
+  POST /rollouts     RolloutBatch -> {"accepted": n}    one step's rollouts: body artifact and summaries, idempotent by (step, tag)
+  POST /versions     VersionReport -> 204               an adapter version exists and is served
+  POST /checkpoints  CheckpointReport -> 204
+  POST /finish       Finish -> 204                      ends the attempt, gives the lease back
+
+The attempt token is bound to (subject, attempt, fencing token) and is stored hashed. After a newer attempt started, every call
+answers 409 `stale_lease`: the caller stops at once and writes nothing more anywhere.
+"""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from trainer.contracts.base import PublicId, Sha256, Wire
+from trainer.contracts.catalogue import BaseModelSpec
+from trainer.contracts.events import EventKind, FailureCode, Meter
+from trainer.contracts.rollouts import ReleaseSpec
+from trainer.contracts.run_config import EvalConfig, RunConfig
+
+ATTEMPT_TOKEN_VARIABLE = "ROOTSTOCK_ATTEMPT_TOKEN"
+INTERNAL_URL_VARIABLE = "ROOTSTOCK_INTERNAL_URL"
+"""`http://127.0.0.1:PORT` or `unix:/path/to.sock`; `/internal/v1` is appended."""
+
+SubjectKind = Literal["run", "eval", "release"]
+
+
+class PoolSpec(Wire):
+    """Where the shared machines are. `inference_urls` lists every replica that must load a version; `pool_url` is where
+    rollouts go."""
+
+    name: str
+    trainer_url: str
+    pool_url: str
+    inference_urls: list[str]
+    artifact_root: str
+    """Absolute folder that trainer, engines and orchestrators share."""
+
+
+class ServedModel(Wire):
+    """For an evaluation: the engine name that answers, and, for an adapter version, where its files are."""
+
+    engine_name: str
+    adapter_path: str | None = None
+    adapter_digest: Sha256 | None = None
+
+
+class AttemptSpec(Wire):
+    kind: SubjectKind
+    subject_id: PublicId
+    team_id: PublicId
+    attempt: Annotated[int, Field(ge=1)]
+    segment: Annotated[int, Field(ge=1)]
+    fencing_token: Annotated[int, Field(ge=1)]
+    lease_s: float
+    base_model: BaseModelSpec
+    pool: PoolSpec | None = None
+    run: RunConfig | None = None
+    eval: EvalConfig | None = None
+    served_model: ServedModel | None = None
+    releases: list[ReleaseSpec]
+    """One per entry of `run.environments` (then of `run.eval.environments`), in order; one for an eval or a release."""
+    init_from: str | None = None
+    resume_step: int = 0
+    """Newest step whose report the control plane holds."""
+    secrets: dict[str, str] = Field(default={}, repr=False)
+    sandbox_backend: Literal["auto", "bubblewrap", "docker"] = "auto"
+
+
+class Heartbeat(Wire):
+    step: int = 0
+    phase: str = ""
+    """What the process is doing, in a few words a person can read on the run page."""
+    inflight: int = 0
+
+
+class HeartbeatReply(Wire):
+    desired: Literal["run", "pause", "stop"]
+    reason: str = ""
+    code: FailureCode | None = None
+    lease_s: float
+
+
+class EventIn(Wire):
+    """`sequence` counts from 1 inside an attempt; a repeated one is ignored."""
+
+    sequence: Annotated[int, Field(ge=1)]
+    kind: EventKind
+    step: int | None = None
+    at: datetime
+    payload: dict[str, Any]
+
+
+class EventBatch(Wire):
+    events: Annotated[list[EventIn], Field(max_length=1000)]
+
+
+class UsageIn(Wire):
+    """`sequence` is the step, request or minute that the fact belongs to, so that a replay has the same identity."""
+
+    meter: Meter
+    sequence: Annotated[str, Field(min_length=1, max_length=128)]
+    quantity: Annotated[int, Field(ge=0)]
+    at: datetime
+
+
+class UsageBatch(Wire):
+    events: Annotated[list[UsageIn], Field(max_length=10_000)]
+
+
+class UsageReceipt(Wire):
+    inserted: int
+    duplicates: int
+
+
+class RolloutSummary(Wire):
+    rollout_id: str
+    group_id: str
+    environment: str
+    task: int
+    task_key: str = ""
+    state: Literal["ok", "failed", "incomplete", "deadline", "cancelled", "stale", "infrastructure"]
+    reward: float | None
+    rewards: dict[str, float | None] = {}
+    metrics: dict[str, float] = {}
+    advantage: float | None = None
+    trained: bool
+    policy_version_min: int
+    policy_version_max: int
+    staleness: int = 0
+    turns: int
+    input_tokens: int
+    output_tokens: int
+    billed: bool
+    duration_s: float
+    stop: str | None = None
+    error: str | None = None
+    preview: str = ""
+
+
+class RolloutBatch(Wire):
+    """All rollouts accounted between the commit of step-1 and that of `step`. `body_zstd_b64` is zstd JSON lines, one full
+    record per rollout (messages, and per turn: token ids, log-probs, mask, engine name, adapter digest, usage)."""
+
+    step: int
+    tag: Annotated[str, Field(max_length=64)] = "train"
+    summaries: list[RolloutSummary]
+    body_zstd_b64: str
+    body_sha256: Sha256
+
+
+class VersionReport(Wire):
+    version: int
+    step: int
+    adapter_digest: Sha256
+    path: str
+    size_bytes: int
+    keep: bool
+    """Deployable, as `adapters.interval` asks; other versions may be removed once nothing serves them."""
+
+
+class CheckpointReport(Wire):
+    step: int
+    path: str
+    digest: Sha256
+    size_bytes: int
+
+
+class ReleaseVerdict(Wire):
+    """What a release build found. `module` and `line` point into the tenant's code where it failed."""
+
+    ok: bool
+    summary: str
+    module: str | None = None
+    line: int | None = None
+    log: str = ""
+    tasks_count: int | None = None
+    duration_s: float
+
+
+class EvalResult(Wire):
+    reward_mean: float | None
+    reward_ci95: tuple[float, float] | None = None
+    rollouts: int
+    failed: int
+    metrics: dict[str, float] = {}
+
+
+class Finish(Wire):
+    outcome: Literal["completed", "failed", "stopped", "paused"]
+    code: FailureCode | None = None
+    message: str = ""
+    detail: dict[str, Any] = {}
+    verdict: ReleaseVerdict | None = None
+    eval_result: EvalResult | None = None

@@ -1,0 +1,158 @@
+"""HTTP of the environment runner on `run.sock`, and what comes back from it.
+
+  GET    /health                      -> RunnerHealth
+  GET    /tasks?cursor=N&limit=M      -> TaskPage
+  POST   /rollouts                    RolloutRequest -> JSON lines of RolloutAlive, then one RolloutEnd
+  DELETE /rollouts/{rollout_id}       -> {"cancelled": bool}
+  POST   /groups/score                GroupScoreRequest -> GroupScores   (group rewards of the environment, where declared)
+
+The runner shares its process with tenant code: everything it says is hostile input. These types carry the limits.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from trainer.contracts.base import Sha256, Wire
+
+TEXT_MAX = 2_000
+TRACES_MAX = 64
+REWARDS_MAX = 64
+RUN_SOCKET = "run.sock"
+MODEL_SOCKET = "model.sock"
+RUNNER_CONFIG = "config.json"
+MODEL_PORT = 8000
+
+Text = Annotated[str, Field(max_length=TEXT_MAX)]
+Score = Annotated[float, Field(ge=-1e6, le=1e6)]
+Name = Annotated[str, Field(max_length=128)]
+
+
+class RunnerLimits(Wire):
+    """Time-outs and limits that we set on every seat; the library's own defaults are unlimited."""
+
+    max_turns: Annotated[int, Field(ge=1, le=1000)] = 16
+    max_total_tokens: Annotated[int, Field(ge=1)] = 32_768
+    setup_s: float = 60.0
+    rollout_s: float = 300.0
+    scoring_s: float = 30.0
+    load_s: float = 60.0
+
+
+class RunnerConfig(Wire):
+    """Written to config.json in the bound folder before the runner starts."""
+
+    environment: str
+    """Import name of the environment's package, e.g. `digit_rules`."""
+    args: dict[str, Any] = {}
+    renderer: dict[str, Any]
+    tokenizer_path: str
+    limits: RunnerLimits = RunnerLimits()
+
+
+class TenantError(Wire):
+    """An error with the innermost frame of the tenant's own code, where there is one."""
+
+    type: Name
+    message: Text
+    module: Annotated[str, Field(max_length=512)] | None = None
+    line: int | None = None
+    function: Name | None = None
+
+
+class RunnerHealth(Wire):
+    status: Literal["loading", "ready", "broken"]
+    error: TenantError | None = None
+    live: int = 0
+    tasks_count: int | None = None
+    has_group_rewards: bool = False
+
+
+class TaskEntry(Wire):
+    index: int
+    key: Annotated[str, Field(max_length=512)]
+    preview: Text = ""
+
+
+class TaskPage(Wire):
+    tasks: list[TaskEntry]
+    cursor: int | None
+
+
+class RolloutSampling(Wire):
+    temperature: Annotated[float, Field(ge=0, le=5)] = 1.0
+    max_tokens: Annotated[int, Field(ge=1)] = 512
+    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
+
+
+class RolloutRequest(Wire):
+    """`policy` is the engine name that the model calls must carry; the proxy refuses any other."""
+
+    rollout_id: Name
+    task: int
+    policy: str
+    client: Literal["train", "eval"] = "train"
+    sampling: RolloutSampling = RolloutSampling()
+    deadline_s: Annotated[float, Field(gt=0, le=86_400)] = 300.0
+
+
+class RolloutAlive(Wire):
+    event: Literal["alive"] = "alive"
+    turns: list[int] = []
+
+
+class TraceReport(Wire):
+    """One seat's trace. `reward` is None unless `state` is ok. Token ids are not here: the proxy recorded them."""
+
+    trace_id: Name
+    agent: Name = "agent"
+    trainable: bool = True
+    state: Literal["ok", "failed", "incomplete"]
+    stop: Name | None = None
+    reward: Score | None = None
+    rewards: Annotated[dict[Name, Score | None], Field(max_length=REWARDS_MAX)] = {}
+    metrics: Annotated[dict[Name, Score], Field(max_length=REWARDS_MAX)] = {}
+    turns: Annotated[int, Field(ge=0)] = 0
+    truncated: bool = False
+    errors: Annotated[list[TenantError], Field(max_length=16)] = []
+    messages: Annotated[list[dict[str, Any]], Field(max_length=512)] = []
+    """What the page shows: role, content, tool calls. Never trained on."""
+
+
+class RolloutEnd(Wire):
+    event: Literal["end"] = "end"
+    state: Literal["ok", "failed", "incomplete", "deadline", "cancelled"]
+    traces: Annotated[list[TraceReport], Field(max_length=TRACES_MAX)] = []
+    errors: Annotated[list[TenantError], Field(max_length=16)] = []
+    fault: Literal["none", "tenant", "infrastructure"] = "none"
+    """Whose failure it was. Both are masked; only infrastructure failures are free."""
+
+
+class GroupMember(Wire):
+    rollout_id: Name
+    reward: Score
+    completion_tokens: Annotated[int, Field(ge=0)]
+
+
+class GroupScoreRequest(Wire):
+    task: int
+    members: list[GroupMember]
+
+
+class GroupScores(Wire):
+    scores: dict[Name, Score]
+
+
+class ReleaseSpec(Wire):
+    """What a host needs to bring a release up in a sandbox."""
+
+    release_id: str
+    environment: str
+    """`owner/name`"""
+    version: str
+    module: str
+    """Import name of the wheel's package."""
+    wheel_url: str
+    wheel_filename: str
+    wheel_sha256: Sha256
+    requirements_lock: str = ""
