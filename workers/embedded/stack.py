@@ -1,0 +1,248 @@
+"""Which services the one-machine stack has, and the variables that they are started with.
+
+Knows ports, secrets, folders and commands. Refuses to know how processes are watched (`supervisor`) or what they answer.
+"""
+
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from workers.embedded.postgres import Postgres
+from workers.embedded.supervisor import Service
+from workers.embedded.valkey import Valkey
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PORT_NAMES = ("web", "internal", "trainer", "inference", "valkey")
+HEALTH_TIMEOUT_S = 5.0
+BASE_MODEL = "tiny"
+POOL_NAME = "embedded"
+PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "USER", "LOGNAME", "VIRTUAL_ENV", "SSL_CERT_FILE")
+
+
+class StackError(RuntimeError):
+    """A step of the set-up failed; the text carries its output."""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Everything lives under `root` (`.rootstock/`). Ports and secrets are chosen once and kept, so that addresses survive a
+    restart; a port that somebody else took meanwhile is chosen anew."""
+
+    root: Path
+    ports: dict[str, int]
+    secrets: dict[str, str]
+
+    @classmethod
+    def open(cls, root: Path) -> "Stack":
+        root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        ports = _load(root / "ports.json")
+        ports = {name: port if (port := ports.get(name, 0)) and _is_free(port) else _free_port() for name in PORT_NAMES}
+        _store(root / "ports.json", ports)
+        return cls(root, ports, cls._open_secrets(root))
+
+    @classmethod
+    def running(cls, root: Path) -> "Stack":
+        """The stack as it was started, without choosing anything."""
+        return cls(root, _load(root / "ports.json"), _load(root / "secrets.json"))
+
+    @staticmethod
+    def _open_secrets(root: Path) -> dict[str, str]:
+        known = _load(root / "secrets.json")
+        made = {name: known.get(name) or secrets.token_urlsafe(32) for name in ("secret_key", "pool_token", "valkey_password")}
+        _store(root / "secrets.json", made)
+        return made
+
+    @property
+    def postgres(self) -> Postgres:
+        return Postgres(self.root / "postgres")
+
+    @property
+    def valkey(self) -> Valkey:
+        return Valkey(self.root / "valkey", port=self.ports["valkey"], password=self.secrets["valkey_password"])
+
+    @property
+    def state_file(self) -> Path:
+        return self.root / "supervisor.json"
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "logs"
+
+    @property
+    def artifacts(self) -> Path:
+        return self.root / "artifacts"
+
+    @property
+    def runner(self) -> Path:
+        return self.root / "runner"
+
+    @property
+    def origin(self) -> str:
+        return f"http://127.0.0.1:{self.ports['web']}"
+
+    def url(self, name: str) -> str:
+        return f"http://127.0.0.1:{self.ports[name]}"
+
+    def environment(self) -> dict[str, str]:
+        """What every process of ours is started with; nothing of the caller's own settings leaks in but the few listed."""
+        home = self.root / "home"
+        home.mkdir(exist_ok=True, mode=0o700)
+        kept = {name: value for name in PASSED_ON if (value := os.environ.get(name))}
+        postgres = self.postgres
+        return kept | {
+            "HOME": str(home),
+            "PYTHONPATH": os.pathsep.join((str(REPOSITORY), str(REPOSITORY / "platform"))),
+            "PYTHONUNBUFFERED": "1",
+            "DJANGO_SETTINGS_MODULE": "controlplane.settings",
+            "OMP_NUM_THREADS": "1",
+            "OMP_WAIT_POLICY": "passive",
+            "HF_HUB_OFFLINE": "1",
+            "TRANSFORMERS_OFFLINE": "1",
+            "TOKENIZERS_PARALLELISM": "false",
+            "DATABASE_URL": os.environ.get("DATABASE_URL") or postgres.url("rootstock_app", "rootstock"),
+            "DATABASE_ADMIN_URL": os.environ.get("DATABASE_ADMIN_URL") or postgres.url("postgres", "rootstock"),
+            "BROKER_URL": os.environ.get("BROKER_URL") or self.valkey.url,
+            "ROOTSTOCK_OBJECT_STORE_URL": os.environ.get("ROOTSTOCK_OBJECT_STORE_URL") or f"file://{self.root / 'objects'}",
+            "ROOTSTOCK_SECRET_KEY": self.secrets["secret_key"],
+            "ROOTSTOCK_POOL_TOKEN": self.secrets["pool_token"],
+            "ROOTSTOCK_PUBLIC_ORIGIN": self.origin,
+            "ROOTSTOCK_INTERNAL_URL": self.url("internal"),
+            "ROOTSTOCK_ARTIFACT_ROOT": str(self.artifacts),
+            "ROOTSTOCK_RUNNER_DIR": str(self.runner),
+            "ROOTSTOCK_LOG_DIR": str(self.logs),
+        }
+
+    def services(self) -> list[Service]:
+        """In the order in which they start; they stop in reverse."""
+        services = [*self._stores(), *self._model_services(), *self._web_services(), *self._workers()]
+        own_database, own_broker = "DATABASE_URL" not in os.environ, "BROKER_URL" not in os.environ
+        return [s for s in services if (s.name != "postgres" or own_database) and (s.name != "valkey" or own_broker)]
+
+    def _stores(self) -> list[Service]:
+        postgres, valkey, environment = self.postgres, self.valkey, self.environment()
+        return [
+            Service(
+                "postgres",
+                postgres.command(),
+                environment,
+                postgres.is_ready,
+                stop_signal=signal.SIGINT,
+                user=postgres.identity.user,
+                before=postgres.initialise,
+            ),
+            Service("valkey", valkey.command(), environment, valkey.is_ready),
+        ]
+
+    def _model_services(self) -> list[Service]:
+        self.artifacts.mkdir(exist_ok=True)
+        arguments = ["--model", BASE_MODEL, "--artifacts", str(self.artifacts)]
+        return [
+            self._python(name, [f"trainer.{module}", *arguments], name)
+            for name, module in (("trainer", "service"), ("inference", "inference"))
+        ]
+
+    def _python(self, name: str, module_and_arguments: list[str], port: str) -> Service:
+        command = [sys.executable, "-m", *module_and_arguments, "--port", str(self.ports[port])]
+        return Service(name, command, self.environment(), partial(answers, self.url(port) + "/health"))
+
+    def _web_services(self) -> list[Service]:
+        def uvicorn(name: str, application: str, before: bool) -> Service:
+            command = [sys.executable, "-m", "uvicorn", application, "--host", "127.0.0.1", "--port", str(self.ports[name])]
+            command += ["--timeout-graceful-shutdown", "3", "--no-access-log"]
+            check = partial(answers, self.url(name) + "/healthz")
+            return Service(name, command, self.environment(), check, before=self.migrate if before else None)
+
+        return [
+            uvicorn("web", "controlplane.asgi:application", True),
+            uvicorn("internal", "controlplane.asgi_internal:application", False),
+        ]
+
+    def _workers(self) -> list[Service]:
+        celery = [sys.executable, "-m", "celery", "-A", "workers.app"]
+        name = f"rootstock-{self.ports['web']}@localhost"
+        worker = [*celery, "worker", "--concurrency", "2", "--loglevel", "INFO", "-n", name]
+        beat = [*celery, "beat", "--loglevel", "INFO", "--schedule", str(self.root / "beat-schedule"), "--pidfile", ""]
+        ping = [*celery, "inspect", "ping", "-d", name, "--timeout", "2"]
+        return [
+            Service("worker", worker, self.environment(), FirstThenAlive(partial(succeeds, ping, self.environment()))),
+            Service("beat", beat, self.environment(), lambda: True),
+        ]
+
+    def migrate(self) -> None:
+        """Roles, schema and the pool's row. Each step is safe to repeat."""
+        pool = ["register_pool", "--name", POOL_NAME, "--model", BASE_MODEL, "--trainer-url", self.url("trainer")]
+        pool += ["--pool-url", self.url("inference"), "--inference-url", self.url("inference")]
+        pool += ["--artifact-root", str(self.artifacts)]
+        for arguments in (["bootstrap_database"], ["migrate", "--noinput"], pool):
+            self.manage(*arguments)
+
+    def manage(self, *arguments: str) -> None:
+        command = [sys.executable, str(REPOSITORY / "platform" / "manage.py"), *arguments]
+        done = subprocess.run(command, env=self.environment(), capture_output=True, text=True, check=False, timeout=300)
+        if done.returncode != 0:
+            raise StackError(f"manage.py {arguments[0]} failed: {(done.stderr or done.stdout)[-3000:]}")
+
+
+class FirstThenAlive:
+    """A check that is too dear to repeat: once it has passed, only the process itself is watched."""
+
+    def __init__(self, check: partial[bool]) -> None:
+        self.check = check
+        self.passed = False
+
+    def __call__(self) -> bool:
+        self.passed = self.passed or self.check()
+        return self.passed
+
+
+def answers(url: str) -> bool:
+    """True when the URL answers 200 in time; the loopback address is never asked through a proxy."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(url, timeout=HEALTH_TIMEOUT_S) as response:
+            return bool(response.status == 200)
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def succeeds(command: list[str], environment: dict[str, str]) -> bool:
+    try:
+        return subprocess.run(command, env=environment, capture_output=True, timeout=30, check=False).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
+
+
+def _load(path: Path) -> dict:  # type: ignore[type-arg]
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def _store(path: Path, document: dict) -> None:  # type: ignore[type-arg]
+    partial_file = path.with_suffix(".partial")
+    partial_file.touch(mode=0o600)
+    partial_file.write_text(json.dumps(document, indent=1))
+    partial_file.replace(path)
