@@ -37,11 +37,10 @@ def read_state(root: Path) -> dict[str, Any]:
 
 def _is_alive(pid: int) -> bool:
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        # A recycled pid belongs to some other program; a zombie has no command line.
+        return b"workers.embedded" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
         return False
-    # A recycled pid belongs to some other program.
-    return b"workers.embedded" in Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def supervise(root: Path) -> int:
@@ -105,18 +104,11 @@ def down(root: Path) -> int:
         return 0
     os.kill(state["pid"], signal.SIGTERM)
     deadline = time.monotonic() + DOWN_DEADLINE_S
-    while _is_alive_or_gone(state["pid"]) and time.monotonic() < deadline:
+    while _is_alive(state["pid"]) and time.monotonic() < deadline:
         time.sleep(0.1)
     stopped = read_state(root)["state"] == "stopped"
     console.print("the stack is stopped" if stopped else "[red]the stack did not stop in time[/red]")
     return 0 if stopped else 1
-
-
-def _is_alive_or_gone(pid: int) -> bool:
-    try:
-        return _is_alive(pid)
-    except FileNotFoundError:
-        return False
 
 
 def status(root: Path) -> int:

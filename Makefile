@@ -1,0 +1,66 @@
+# Two commands do all the set-up: `make demo` and `make test`. `make help` lists the rest.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+PY := $(VENV)/bin/python
+ROOT ?= .rootstock
+MODEL ?= tiny
+EXIT ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help install frontend runner demo up down status test test-unit test-all lint format type openapi migrations clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+$(VENV)/.installed: pyproject.toml
+	@echo "== installing into $(VENV) with $(PYTHON)"
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@$(PY) -m pip install --disable-pip-version-check --progress-bar on -e '.[server,trainer,embedded,dev]'
+	@touch $@
+
+install: $(VENV)/.installed ## Make the virtual environment and install everything into it
+
+frontend: $(VENV)/.installed ## Build the dashboard (system Node 20 or newer, else the Node wheel)
+	@$(PY) -m workers.embedded.frontend
+
+runner: $(VENV)/.installed ## Build the environment runner's base (verifiers and renderers, pinned)
+	@$(PY) -m trainer.sandboxing.prepare --runner-dir $(ROOT)/runner
+
+demo: install frontend runner ## Two teams train on one copy of a model, deploy, call and pay; EXIT=1 stops everything at the end
+	@$(PY) examples/demo --root $(ROOT) --model $(MODEL) $(if $(EXIT),--exit,)
+
+up: install frontend runner ## Start the one-machine stack and leave it running
+	@$(PY) -m workers.embedded up --root $(ROOT)
+
+down: ## Stop a stack that stayed up
+	@$(PY) -m workers.embedded down --root $(ROOT)
+
+status: ## Show the services of the stack
+	@$(PY) -m workers.embedded status --root $(ROOT)
+
+test: install frontend runner ## Every suite but the heavy ones
+	@$(PY) tests/suites.py
+
+test-unit: install ## Unit tests alone
+	@$(PY) tests/suites.py unit
+
+test-all: install frontend runner ## Every suite, the heavy ones too; a skip fails it when CI=true
+	@$(PY) tests/suites.py --heavy
+
+lint: install ## Style and import rules
+	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check . && $(VENV)/bin/lint-imports
+
+format: install ## Rewrite the code in the house format
+	@$(VENV)/bin/ruff check --fix . && $(VENV)/bin/ruff format .
+
+type: install ## Strict types in contracts, core and billing
+	@$(VENV)/bin/mypy -p trainer.contracts -p trainer.core -p controlplane.core -p controlplane.billing
+
+migrations: install ## Write migrations for changed models
+	@$(PY) platform/manage.py makemigrations
+
+openapi: install ## Write docs/openapi.json from the code
+	@$(PY) platform/manage.py spectacular --format openapi-json --file docs/openapi.json
+
+clean: down ## Stop the stack and remove what it made
+	@rm -rf $(ROOT) reports frontend/dist
