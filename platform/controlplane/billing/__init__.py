@@ -1,0 +1,1 @@
+"""Money: meter events, price book, ledger, wallets. See README.md."""
