@@ -1,0 +1,72 @@
+/** Who is signed in decides between the gate and the shell; the routes name the pages. */
+import { NavLink, Route, Routes, useLocation } from "react-router";
+import { post } from "./api/client";
+import type { Session } from "./api/types";
+import { useQuery } from "./api/use-query";
+import { Empty, Loading } from "./design/components";
+import mark from "./design/mark.svg";
+import { EnvironmentPage } from "./pages/environment";
+import { EnvironmentsPage } from "./pages/environments";
+import { HomePage } from "./pages/home";
+import { KeysPage } from "./pages/keys";
+import { LoginRequestPage } from "./pages/login-request";
+import { RunPage } from "./pages/run";
+import { RunsPage } from "./pages/runs";
+import { SignInPage } from "./pages/sign-in";
+import { WalletPage } from "./pages/wallet";
+
+const PAGES = [
+  ["/", "Home"],
+  ["/environments", "Environments"],
+  ["/runs", "Runs"],
+  ["/wallet", "Wallet"],
+  ["/keys", "Keys"],
+] as const;
+
+export function App() {
+  const session = useQuery<Session>("/auth/session");
+  if (session.error?.status === 401) return <SignInPage onDone={session.reload} />;
+  if (!session.data) return <main className="gate">{session.error ? <p>{session.error.message}</p> : <Loading what="your session" />}</main>;
+  return <Shell session={session.data} onSignOut={session.reload} />;
+}
+
+function Shell({ session, onSignOut }: { session: Session; onSignOut: () => void }) {
+  const signOut = () => post("/auth/sign-out").then(onSignOut, onSignOut);
+  return (
+    <div className="shell">
+      <aside className="side">
+        <NavLink to="/" className="brand">
+          <img src={mark} alt="" />
+          Rootstock
+        </NavLink>
+        <nav className="nav" aria-label="Main">
+          {PAGES.map(([to, label]) => (
+            <NavLink key={to} to={to} end={to === "/"}>
+              {label}
+            </NavLink>
+          ))}
+        </nav>
+        <div className="who">
+          <span>{session.user.email}</span>
+          <span>team {session.team.slug}</span>
+          <button type="button" className="button" onClick={signOut}>
+            Sign out
+          </button>
+        </div>
+      </aside>
+      <main className="page" key={useLocation().pathname}>
+        <Routes>
+          <Route path="/" element={<HomePage session={session} />} />
+          <Route path="/environments" element={<EnvironmentsPage />} />
+          <Route path="/environments/:owner/:name" element={<EnvironmentPage />} />
+          <Route path="/runs" element={<RunsPage />} />
+          <Route path="/runs/:id" element={<RunPage />} />
+          <Route path="/wallet" element={<WalletPage />} />
+          <Route path="/keys" element={<KeysPage />} />
+          <Route path="/dashboard/tokens/challenge" element={<LoginRequestPage />} />
+          <Route path="*" element={<Empty title="There is no such page." />} />
+        </Routes>
+      </main>
+    </div>
+  );
+}

