@@ -1,0 +1,41 @@
+"""Secrets at rest: sealed with a key derived from the installation's secret key, so that a dump of the database reveals none.
+
+Knows bytes and keys. Refuses to know whose secret it is. A value sealed under another secret key cannot be opened.
+"""
+
+import base64
+import json
+from collections.abc import Mapping
+from functools import cache
+
+from cryptography.fernet import Fernet, InvalidToken
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from django.conf import settings
+
+PURPOSE = b"rootstock.sealed-secrets/1"
+
+
+class SealBroken(RuntimeError):
+    """The value was sealed under another secret key, or changed since."""
+
+
+@cache
+def _fernet(secret_key: str) -> Fernet:
+    key = HKDF(algorithm=SHA256(), length=32, salt=None, info=PURPOSE).derive(secret_key.encode())
+    return Fernet(base64.urlsafe_b64encode(key))
+
+
+def seal(values: Mapping[str, str]) -> str:
+    """Names and values as one opaque text; nothing sealed is the empty text."""
+    return _fernet(settings.SECRET_KEY).encrypt(json.dumps(dict(values)).encode()).decode() if values else ""
+
+
+def unseal(sealed: str) -> dict[str, str]:
+    if not sealed:
+        return {}
+    try:
+        opened: dict[str, str] = json.loads(_fernet(settings.SECRET_KEY).decrypt(sealed.encode()))
+    except InvalidToken as error:
+        raise SealBroken("the secret key has changed since this was sealed") from error
+    return opened
