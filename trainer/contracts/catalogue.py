@@ -1,5 +1,6 @@
 """One base model, as `trainer/models/<id>.toml` describes it. `/models`, runner, engine and preflight read only this."""
 
+import hashlib
 import tomllib
 from decimal import Decimal
 from functools import cache
@@ -52,3 +53,15 @@ def model_folder(spec_path: str) -> Path:
     """Where a catalogue entry's `weights` or `tokenizer` lies on this host."""
     path = Path(spec_path)
     return path if path.is_absolute() else catalogue_folder() / path
+
+
+def weights_digest(folder: Path) -> str:
+    """The identity of a base model's weights: the sha256 of its safetensors file. Of several shards, the sha256 of their
+    digests in hex, joined in the order of the file names."""
+    digests = []
+    for path in sorted(folder.glob("*.safetensors")):
+        with path.open("rb") as file:
+            digests.append(hashlib.file_digest(file, "sha256").hexdigest())
+    if not digests:
+        raise FileNotFoundError(f"no safetensors file in {folder}")
+    return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
