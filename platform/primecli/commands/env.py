@@ -1,0 +1,134 @@
+"""`prime env`: the hub as a reader sees it. Sending and fetching are `push` and `pull`, which stand here under their long names."""
+
+from typing import Annotated, Any
+
+import typer
+
+from primecli.commands.push import HUB, pull, push
+from primecli.output import OutputFormat, OutputOption, moment
+from primecli.session import YesOption, session_of
+from trainer.contracts.toml_config import split_version
+
+app = typer.Typer(no_args_is_help=True, help="Environments on the hub.")
+app.command("push")(push)
+app.command("pull")(pull)
+
+EnvironmentArgument = Annotated[str, typer.Argument(help="owner/name, or owner/name@version.")]
+
+
+@app.command("list")
+def list_environments(
+    ctx: typer.Context,
+    search: Annotated[str | None, typer.Option("--search", help="Part of a name or description.")] = None,
+    owner: Annotated[str | None, typer.Option("--owner", help="Only this owner's.")] = None,
+    mine: Annotated[bool, typer.Option("--mine", help="Only the acting team's.")] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100)] = 50,
+    offset: Annotated[int, typer.Option("--offset", min=0)] = 0,
+    output: OutputOption = OutputFormat.TABLE,
+) -> None:
+    """List the environments that you may see."""
+    cli = session_of(ctx, output)
+    asked = {"include_teams": "true", "search": search, "owner": owner, "mine_only": "true" if mine else None}
+    reply = cli.client.get(f"{HUB}/", **asked, limit=limit, offset=offset)
+    columns = [
+        ("environment", lambda row: f"{row['owner']['name']}/{row['name']}"),
+        ("version", lambda row: row.get("latest_version")),
+        ("badge", lambda row: row.get("badge")),
+        ("visibility", lambda row: row["visibility"].lower()),
+        ("description", lambda row: row["description"]),
+        ("updated", lambda row: moment(row.get("updated_at"))),
+    ]
+    cli.terminal.table(reply, reply["data"], columns, empty="no environments yet; publish one with `prime push`")
+
+
+@app.command("info")
+def info(ctx: typer.Context, environment: EnvironmentArgument, output: OutputOption = OutputFormat.TABLE) -> None:
+    """Show one release."""
+    cli = session_of(ctx, output)
+    name, version = split_version(environment)
+    reply = cli.client.get(f"{HUB}/{name}/@{version or 'latest'}")
+    found = reply["data"]
+    cli.terminal.facts(reply, _facts(found))
+    cli.show_page(f"/hub/{name}")
+
+
+def _facts(found: dict[str, Any]) -> list[tuple[str, Any]]:
+    metadata = found.get("metadata") or {}
+    return [
+        ("environment", f"{found['owner']['name']}/{found['name']}"),
+        ("version", found["semantic_version"]),
+        ("badge", found.get("badge")),
+        ("visibility", found["visibility"].lower()),
+        ("description", metadata.get("description")),
+        ("dependencies", metadata.get("dependencies")),
+        ("content hash", found["content_hash"]),
+        ("id", found["id"]),
+    ]
+
+
+@app.command("versions")
+def versions(ctx: typer.Context, environment: EnvironmentArgument, output: OutputOption = OutputFormat.TABLE) -> None:
+    """List the releases of an environment, newest first."""
+    cli = session_of(ctx, output)
+    reply = cli.client.get(f"{HUB}/{split_version(environment)[0]}/versions")
+    columns = [
+        ("version", lambda row: row["version"]),
+        ("badge", lambda row: row.get("badge")),
+        ("yanked", lambda row: row.get("yanked", False)),
+        ("content hash", lambda row: row["sha256"][:12]),
+        ("created", lambda row: moment(row["created_at"])),
+    ]
+    cli.terminal.table(reply, reply["data"]["versions"], columns, empty="no releases yet")
+
+
+@app.command("status")
+def status(ctx: typer.Context, environment: EnvironmentArgument, output: OutputOption = OutputFormat.TABLE) -> None:
+    """Show whether a release passed its check, and where it failed."""
+    cli = session_of(ctx, output)
+    name, version = split_version(environment)
+    reply = cli.client.get(f"{HUB}/{name}/@{version or 'latest'}/badge")
+    found = reply["data"]
+    verdict = found.get("verdict") or {}
+    facts = [(key, verdict.get(key)) for key in ("summary", "module", "line", "tasks_count", "duration_s")]
+    cli.terminal.facts(reply, [("version", found["version"]), ("badge", found["badge"]), *facts])
+
+
+@app.command("logs")
+def logs(ctx: typer.Context, environment: EnvironmentArgument, output: OutputOption = OutputFormat.TABLE) -> None:
+    """Print the log of a release's check."""
+    cli = session_of(ctx, output)
+    name, version = split_version(environment)
+    reply = cli.client.get(f"{HUB}/{name}/@{version or 'latest'}/log")
+    cli.terminal.data(reply)
+    if not cli.terminal.is_json:
+        cli.terminal.out.print(reply["data"]["log"], markup=False)
+
+
+@app.command("yank")
+def yank(
+    ctx: typer.Context,
+    environment: Annotated[str, typer.Argument(help="owner/name@version.")],
+    yes: YesOption = False,
+    output: OutputOption = OutputFormat.TABLE,
+) -> None:
+    """Withdraw a release: it can no longer be chosen, but what names it exactly keeps working."""
+    cli = session_of(ctx, output)
+    name, version = split_version(environment)
+    if version is None:
+        raise typer.BadParameter("say which release: owner/name@version")
+    cli.confirm(f"Withdraw {environment}?", yes=yes)
+    cli.client.request("DELETE", f"{HUB}/{name}/@{version}")
+    cli.terminal.data({"environment": name, "version": version, "yanked": True})
+    cli.terminal.success(f"withdrew {environment}")
+
+
+@app.command("delete")
+def delete(
+    ctx: typer.Context, environment: EnvironmentArgument, yes: YesOption = False, output: OutputOption = OutputFormat.TABLE
+) -> None:
+    """Remove an environment from the hub. Runs that used it keep their record."""
+    cli = session_of(ctx, output)
+    cli.confirm(f"Delete {environment} with every release?", yes=yes)
+    cli.client.request("DELETE", f"{HUB}/{environment}")
+    cli.terminal.data({"environment": environment, "deleted": True})
+    cli.terminal.success(f"deleted {environment}")

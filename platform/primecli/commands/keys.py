@@ -1,0 +1,56 @@
+"""`prime keys`: API keys of the account. A key's text is shown once, when it is made."""
+
+from typing import Annotated
+
+import typer
+
+from primecli.output import OutputFormat, OutputOption, moment
+from primecli.session import YesOption, session_of
+
+app = typer.Typer(no_args_is_help=True, help="API keys.")
+
+
+@app.command("list")
+def list_keys(ctx: typer.Context, output: OutputOption = OutputFormat.TABLE) -> None:
+    """List keys by name and first characters."""
+    cli = session_of(ctx, output)
+    reply = cli.client.get("/keys")
+    columns = [
+        ("key", lambda row: row["id"]),
+        ("name", lambda row: row.get("name")),
+        ("starts with", lambda row: row.get("prefix")),
+        ("created", lambda row: moment(row.get("created_at"))),
+        ("last used", lambda row: moment(row.get("last_used_at"))),
+        ("revoked", lambda row: moment(row.get("revoked_at"))),
+    ]
+    cli.terminal.table(reply, reply["data"], columns, empty="no keys yet")
+
+
+@app.command("create")
+def create(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(help="What the key is for.")],
+    output: OutputOption = OutputFormat.TABLE,
+) -> None:
+    """Make a key and show it once."""
+    cli = session_of(ctx, output)
+    reply = cli.client.post("/keys", {"name": name})
+    made = reply["data"]
+    cli.terminal.facts(reply, [("key", made["id"]), ("name", made.get("name")), ("API key", made["api_key"])])
+    cli.terminal.note("this is the only time that the key is shown", style="yellow")
+    cli.show_page("/keys")
+
+
+@app.command("revoke")
+def revoke(
+    ctx: typer.Context,
+    key_id: Annotated[str, typer.Argument(metavar="KEY", help="The key's id.")],
+    yes: YesOption = False,
+    output: OutputOption = OutputFormat.TABLE,
+) -> None:
+    """Make a key worthless, at once."""
+    cli = session_of(ctx, output)
+    cli.confirm(f"Revoke key {key_id}?", yes=yes)
+    cli.client.request("DELETE", f"/keys/{key_id}")
+    cli.terminal.data({"id": key_id, "revoked": True})
+    cli.terminal.success(f"revoked {key_id}")

@@ -1,0 +1,101 @@
+"""Following a run or an evaluation to its end: event lines on stdout, a progress bar on stderr.
+
+Knows what the kinds of events mean to a reader. The stream itself, with its cursor and reconnects, is the client's.
+"""
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+from primecli.client import ServerEvent
+from primecli.output import CliError, ExitCode, cell
+from primecli.session import Session
+from trainer.contracts.events import TERMINAL_STATES, EventKind, RunState
+
+SHOWN_METRICS = ("reward_mean", "loss", "entropy", "mismatch_kl", "error_rate", "staleness_max")
+FINAL_STATES = frozenset(state.value for state in TERMINAL_STATES)
+
+
+def follow_run(cli: Session, run_id: str, *, cursor: str = "0", lines: bool = True) -> dict[str, Any]:
+    """Print events as they come until the run has ended, and return the run. A pause is not an end."""
+    run = cli.client.get(f"/rft/runs/{run_id}")["run"]
+    with cli.terminal.progress(unit="steps") as progress:
+        bar = progress.add_task(run.get("name") or run_id, total=run.get("maxSteps"))
+        for event in _until_final(cli, run_id, cursor):
+            if lines:
+                cli.terminal.line(event.data, event_line(event.data))
+            if event.data.get("step"):
+                progress.update(bar, completed=event.data["step"])
+    return dict(cli.client.get(f"/rft/runs/{run_id}")["run"])
+
+
+def _until_final(cli: Session, run_id: str, cursor: str) -> Iterator[ServerEvent]:
+    """Events up to the one that ended the run. An ended and restarted run has such an event in the middle of its history, so
+    the run itself is asked whether it is over."""
+    with closing(cli.client.follow(f"/rft/runs/{run_id}/events", cursor)) as events:
+        for event in events:
+            if not isinstance(event.data, dict):
+                continue
+            yield event
+            is_end = event.data.get("kind") == EventKind.STATE and event.data.get("payload", {}).get("state") in FINAL_STATES
+            if is_end and cli.client.get(f"/rft/runs/{run_id}")["run"]["status"] in FINAL_STATES:
+                return
+
+
+def raise_unless_completed(run: dict[str, Any], what: str = "run") -> None:
+    """A followed run that failed or was stopped is exit code 6, with the reason the server gives."""
+    if run["status"] != RunState.COMPLETED:
+        reason = run.get("errorMessage") or run.get("error_message") or run.get("queueReason") or ""
+        raise CliError(
+            f"the {what} ended {run['status']}" + (f": {reason}" if reason else ""), ExitCode.RUN_FAILED, code="run_failed"
+        )
+
+
+def event_line(event: dict[str, Any]) -> str:
+    """One event as a line for people."""
+    payload = event.get("payload") or {}
+    kind = event.get("kind", "")
+    at = str(event.get("at", ""))[11:19]
+    return f"{at}  {kind:<10} {_DESCRIBE.get(kind, _plain)(event, payload)}".rstrip()
+
+
+def _step(event: dict[str, Any], payload: dict[str, Any]) -> str:
+    metrics = payload.get("metrics", {})
+    shown = "  ".join(f"{name} {cell(metrics[name])}" for name in SHOWN_METRICS if name in metrics)
+    return f"{event.get('step')}  {shown}"
+
+
+def _log(event: dict[str, Any], payload: dict[str, Any]) -> str:
+    return f"{payload.get('component', '')}: {payload.get('message', '')}"
+
+
+def _state(event: dict[str, Any], payload: dict[str, Any]) -> str:
+    reason = payload.get("reason")
+    return f"{payload.get('state')}" + (f" ({reason})" if reason else "")
+
+
+def _version(event: dict[str, Any], payload: dict[str, Any]) -> str:
+    return f"v{payload.get('version')} served, digest {str(payload.get('adapter_digest', ''))[:12]}"
+
+
+def _evaluation(event: dict[str, Any], payload: dict[str, Any]) -> str:
+    return f"{payload.get('environment')}: reward {cell(payload.get('reward_mean'))} over {payload.get('rollouts')} rollouts"
+
+
+def _incident(event: dict[str, Any], payload: dict[str, Any]) -> str:
+    return str(payload.get("message") or payload.get("code") or "")
+
+
+def _plain(event: dict[str, Any], payload: dict[str, Any]) -> str:
+    return "  ".join(f"{key} {cell(value)}" for key, value in payload.items())
+
+
+_DESCRIBE = {
+    EventKind.STATE: _state,
+    EventKind.LOG: _log,
+    EventKind.STEP: _step,
+    EventKind.EVAL: _evaluation,
+    EventKind.VERSION: _version,
+    EventKind.INCIDENT: _incident,
+    EventKind.WARNING: _incident,
+}
