@@ -141,16 +141,19 @@ def _build_command(backend: str) -> list[str]:
 
 
 def build_source(project: Project, content_hash: str) -> Artefact:
-    """The source archive in `dist/`: regular files only, sorted, with no owner and no time, so that equal trees give equal bytes."""
+    """The source archive in `dist/`: regular files, sorted, without owner and time, so that equal trees give equal bytes."""
     path = project.root / "dist" / f"{project.name}-{project.version}-{content_hash[:8]}.tar.gz"
     path.parent.mkdir(exist_ok=True)
-    with path.open("wb") as raw, gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed:
-        with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
-            for file in source_files(project.root):
-                content = file.read_bytes()
-                member = tarfile.TarInfo(file.relative_to(project.root).as_posix())
-                member.size, member.mode = len(content), 0o644
-                archive.addfile(member, io.BytesIO(content))
+    with (
+        path.open("wb") as raw,
+        gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for file in source_files(project.root):
+            content = file.read_bytes()
+            member = tarfile.TarInfo(file.relative_to(project.root).as_posix())
+            member.size, member.mode = len(content), 0o644
+            archive.addfile(member, io.BytesIO(content))
     return Artefact.of(path)
 
 

@@ -36,7 +36,7 @@ class Session:
 
 
 def session_of(ctx: typer.Context, output: OutputFormat) -> Session:
-    """The session of one command. The root command left the chosen profile in `meta`; its `obj`, when set, replaces the network."""
+    """The session of one command. The root command left the profile in `meta`; its `obj`, when set, is the network."""
     root = ctx.find_root()
     config = Config.load(root.meta.get("profile"))
     return Session(config, Client(config, root.obj), Terminal(output))

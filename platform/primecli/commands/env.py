@@ -1,4 +1,4 @@
-"""`prime env`: the hub as a reader sees it. Sending and fetching are `push` and `pull`, which stand here under their long names."""
+"""`prime env`: the hub as a reader sees it. Sending and fetching are `push` and `pull`, repeated here."""
 
 from typing import Annotated, Any
 

@@ -19,7 +19,6 @@ from primecli.session import Session, YesOption, session_of
 from trainer.contracts.toml_config import OverrideError, apply_override, parse_overrides, translate
 
 RUNS = "/rft/runs"
-LOG_KINDS = frozenset({"log", "incident", "warning", "state"})
 
 
 class StartsByDefault(TyperGroup):
