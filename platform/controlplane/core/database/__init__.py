@@ -1,0 +1,1 @@
+"""Django's PostgreSQL backend plus the tenant's scope. Django looks for `base` in here."""

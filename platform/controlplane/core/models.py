@@ -1,0 +1,63 @@
+"""Base classes of every table, and the tables of the core itself. Knows columns and constraints; does no I/O."""
+
+from typing import TYPE_CHECKING, Any
+
+from django.db import models
+
+from controlplane.core.clock import DatabaseNow
+from trainer.contracts.base import new_id
+
+PUBLIC_ID_LENGTH = 25
+
+if TYPE_CHECKING:
+    from controlplane.teams.models import Team
+
+
+class PublicIdModel(models.Model):
+    """A row that the outside knows by a random public id."""
+
+    id = models.CharField(primary_key=True, max_length=PUBLIC_ID_LENGTH, default=new_id, editable=False)
+    created_at = models.DateTimeField(db_default=DatabaseNow(), editable=False)
+
+    class Meta:
+        abstract = True
+
+
+class TenantModel(PublicIdModel):
+    """A row of one team. Its migration enables row-level security (`core.rls.EnableRowSecurity`); a test checks that."""
+
+    team: "models.ForeignKey[Team, Team]" = models.ForeignKey("teams.Team", on_delete=models.PROTECT, related_name="+")
+    team_id: str
+
+    class Meta:
+        abstract = True
+
+
+class OutboxMessage(models.Model):
+    """A consequence of a committed change: run `task` with `payload`. `key` makes a second emit of the same fact a no-op."""
+
+    id = models.BigAutoField(primary_key=True)
+    key = models.CharField(max_length=255, unique=True)
+    task = models.CharField(max_length=128)
+    payload: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
+    created_at = models.DateTimeField(db_default=DatabaseNow())
+    due_at = models.DateTimeField(db_default=DatabaseNow())
+    attempts_count = models.PositiveIntegerField(default=0)
+    done_at = models.DateTimeField(null=True)
+    failed_at = models.DateTimeField(null=True)
+    last_error = models.TextField(default="")
+
+    class Meta:
+        indexes = (
+            models.Index(
+                fields=["due_at", "id"], name="outbox_pending", condition=models.Q(done_at__isnull=True, failed_at__isnull=True)
+            ),
+        )
+
+
+class RateWindow(models.Model):
+    """How often something was tried in one window of time."""
+
+    key = models.CharField(primary_key=True, max_length=255)
+    window_starts_at = models.DateTimeField(db_default=DatabaseNow())
+    tries_count = models.PositiveIntegerField(default=1)

@@ -1,0 +1,60 @@
+"""Two ways to page, each with a limit: the public client's limit and offset, and our own cursors.
+
+Knows querysets ordered newest first. Refuses to know what a row is; callers give the rendering.
+"""
+
+import base64
+import binascii
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from django.db.models import Model, Q, QuerySet
+from django.utils.dateparse import parse_datetime
+from pydantic import Field
+
+from controlplane.core.errors import Invalid
+from controlplane.core.schemas import Query
+
+PAGE_MAX = 1000
+
+
+class OffsetQuery(Query):
+    limit: Annotated[int, Field(ge=1, le=PAGE_MAX)] = 100
+    offset: Annotated[int, Field(ge=0)] = 0
+
+
+class CursorQuery(Query):
+    limit: Annotated[int, Field(ge=1, le=PAGE_MAX)] = 50
+    cursor: str = ""
+
+
+def offset_page(rows: QuerySet[Any], query: OffsetQuery, render: Callable[[Any], Any]) -> dict[str, Any]:
+    """`{"data", "total_count", "offset", "limit"}`, as the wire has it."""
+    page = rows[query.offset : query.offset + query.limit]
+    return {"data": [render(row) for row in page], "total_count": rows.count(), "offset": query.offset, "limit": query.limit}
+
+
+def cursor_page(rows: QuerySet[Any], query: CursorQuery, render: Callable[[Any], Any]) -> dict[str, Any]:
+    """`{"items", "next_cursor"}`, newest first by (created_at, id): stable while rows are added. `next_cursor` null ends it."""
+    if query.cursor:
+        created_at, row_id = _decode(query.cursor)
+        rows = rows.filter(Q(created_at__lt=created_at) | Q(created_at=created_at, id__lt=row_id))
+    page = list(rows.order_by("-created_at", "-id")[: query.limit + 1])
+    shown = page[: query.limit]
+    return {"items": [render(row) for row in shown], "next_cursor": _encode(shown[-1]) if len(page) > query.limit else None}
+
+
+def _encode(row: Model) -> str:
+    text = f"{row.created_at.isoformat()}|{row.pk}"  # type: ignore[attr-defined]
+    return base64.urlsafe_b64encode(text.encode()).decode()
+
+
+def _decode(cursor: str) -> tuple[Any, str]:
+    try:
+        moment, bar, row_id = base64.urlsafe_b64decode(cursor.encode()).decode().rpartition("|")
+        created_at = parse_datetime(moment)
+    except (binascii.Error, UnicodeError, ValueError):
+        created_at, row_id, bar = None, "", ""
+    if created_at is None or not bar:
+        raise Invalid(("query", "cursor"), "not a cursor that a page gave out")
+    return created_at, row_id

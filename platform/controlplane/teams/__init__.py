@@ -1,0 +1,1 @@
+"""Who may act: users, teams, memberships, API keys."""

@@ -1,0 +1,95 @@
+"""The doors of users, teams and keys: the only place that finds one by id or by what it proves itself with.
+
+Foreign and absent look the same. Lookups that come before the actor is known, or that span teams, run as the system, each with
+its own condition on the user.
+"""
+
+from datetime import timedelta
+
+from django.db.models import Q, QuerySet
+
+from controlplane.core import clock
+from controlplane.core.clock import DatabaseNow
+from controlplane.core.errors import NotFound, Unauthorized
+from controlplane.core.tenancy import acting_as_system, acting_for
+from controlplane.teams.actors import Actor
+from controlplane.teams.keys import parse_key
+from controlplane.teams.models import ApiKey, LoginChallenge, Membership, Role, Team, User
+
+# A key's last use is a hint for its owner; writing it at every request would serialise the key's requests on its row.
+LAST_USED_EVERY_S = 60
+
+
+def user_by_email(email: str) -> User | None:
+    return User.objects.filter(email=email.strip().lower()).first()
+
+
+def user_by_id(user_id: str) -> User | None:
+    return User.objects.filter(id=user_id).first()
+
+
+def key_by_text(text: str) -> ApiKey:
+    """The live key that `text` spells. Raises Unauthorized, with one text for every reason."""
+    spelled = parse_key(text)
+    if spelled is not None:
+        with acting_as_system():
+            live = Q(expires_at__isnull=True) | Q(expires_at__gt=DatabaseNow())
+            key = ApiKey.objects.filter(live, prefix=spelled.prefix, revoked_at__isnull=True).select_related("user").first()
+            if key is not None and spelled.matches(key.secret_sha256):
+                _touch(key)
+                return key
+    raise Unauthorized("The API key is not valid.", code="invalid_key", hint="Make one on the keys page or with `prime login`.")
+
+
+def _touch(key: ApiKey) -> None:
+    stale = Q(last_used_at__isnull=True) | Q(last_used_at__lt=DatabaseNow() - timedelta(seconds=LAST_USED_EVERY_S))
+    ApiKey.objects.filter(stale, id=key.id).update(last_used_at=DatabaseNow())
+
+
+def actor_for(user: User, *, team_id: str | None = None, key: ApiKey | None = None) -> Actor:
+    """The user acting for a team of theirs: the named one, else the personal one. Raises NotFound for any other."""
+    with acting_as_system():
+        mine = Membership.objects.filter(user=user).select_related("team")
+        chosen = mine.filter(team_id=team_id) if team_id else mine.filter(team__personal_of=user)
+        membership = chosen.first()
+    if membership is None:
+        raise NotFound("There is no such team.", hint="`prime teams list` shows yours.")
+    return Actor(user=user, team=membership.team, role=Role(membership.role), key=key)
+
+
+def memberships_of(user: User) -> list[Membership]:
+    """Every team of the user, the personal one first."""
+    with acting_as_system():
+        rows = Membership.objects.filter(user=user).select_related("team").order_by("-team__personal_of", "created_at", "id")
+        return list(rows)
+
+
+def team_of_member(actor: Actor, team_id: str) -> Team:
+    """A team that the actor's user belongs to."""
+    return actor_for(actor.user, team_id=team_id).team
+
+
+def members_of(team: Team) -> QuerySet[Membership]:
+    return Membership.objects.filter(team=team).select_related("user").order_by("created_at", "id")
+
+
+def keys_of(actor: Actor) -> list[ApiKey]:
+    with acting_for(actor.user.personal_team.id):
+        return list(ApiKey.objects.filter(user=actor.user, revoked_at__isnull=True).order_by("-created_at", "-id"))
+
+
+def key_of(actor: Actor, key_id: str) -> ApiKey:
+    with acting_for(actor.user.personal_team.id):
+        key = ApiKey.objects.filter(id=key_id, user=actor.user, revoked_at__isnull=True).first()
+    if key is None:
+        raise NotFound("There is no such key.")
+    return key
+
+
+def open_challenge(code: str, *, lock: bool = False) -> LoginChallenge:
+    """A login challenge that has not expired."""
+    challenges = LoginChallenge.objects.select_for_update() if lock else LoginChallenge.objects.all()
+    challenge = challenges.filter(code=code).first()
+    if challenge is None or challenge.expires_at <= clock.now():
+        raise NotFound("This login request does not exist or has expired.", hint="Run `prime login` again.")
+    return challenge

@@ -1,0 +1,33 @@
+"""Who acts, for which team. Every door takes one; views find it in `request.user`."""
+
+from dataclasses import dataclass
+
+from controlplane.core.errors import Forbidden
+from controlplane.teams.models import ApiKey, Role, Team, User
+
+
+@dataclass(frozen=True)
+class Actor:
+    """`key` is None for a signed-in browser session."""
+
+    user: User
+    team: Team
+    role: Role
+    key: ApiKey | None = None
+    is_authenticated: bool = True
+
+    @property
+    def team_id(self) -> str:
+        return self.team.id
+
+    @property
+    def user_id(self) -> str:
+        return self.user.id
+
+    def may(self, scope: str) -> bool:
+        """Whether the credential carries `scope` (`runs:write`). Sessions and keys without scopes carry all."""
+        return self.key is None or self.key.scopes is None or scope in self.key.scopes
+
+    def require_admin(self) -> None:
+        if self.role != Role.ADMIN:
+            raise Forbidden("Only an admin of the team may do this.", code="admin_required", hint="Ask an admin of the team.")

@@ -1,0 +1,10 @@
+"""Django's command line. Needs the variables of `docs/settings.md`."""
+
+import os
+import sys
+
+from django.core.management import execute_from_command_line
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
+    execute_from_command_line(sys.argv)
