@@ -37,7 +37,6 @@ from trainer.sandboxing.specs import (
 )
 from trainer.sandboxing.supervised import SupervisedSandbox
 
-HOME = "/tmp/home"
 _INSIDE_ID = "65534"
 _SHM_BYTES = 16 * MIB
 _NICE = 5
@@ -117,11 +116,11 @@ def bwrap_argv(bwrap: str, spec: SandboxSpec, filter_fd: int) -> list[str]:
     argv += ["--uid", _INSIDE_ID, "--gid", _INSIDE_ID, "--cap-drop", "ALL", "--hostname", "sandbox", "--clearenv"]
     argv += _system_arguments()
     argv += ["--proc", "/proc", "--dev", "/dev", "--size", str(_SHM_BYTES), "--tmpfs", "/dev/shm"]
-    argv += ["--size", str(limits.disk_bytes), "--tmpfs", "/tmp", "--dir", HOME]
+    argv += ["--size", str(limits.disk_bytes), "--tmpfs", "/tmp"]
     for mount in spec.mounts:
         argv += ["--bind" if mount.writable else "--ro-bind", str(mount.source), mount.target]
     argv += ["--remount-ro", "/dev", "--remount-ro", "/", "--seccomp", str(filter_fd)]
-    for name, value in {"HOME": HOME, "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", **spec.env}.items():
+    for name, value in {"HOME": "/tmp", "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", **spec.env}.items():
         argv += ["--setenv", name, value]
     # Counted per user namespace by newer kernels, so it is set inside, where it counts this box alone.
     limit = [f"--nproc={limits.processes_max}:{limits.processes_max}", "--"]

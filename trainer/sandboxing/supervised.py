@@ -1,7 +1,7 @@
 """The life of one started box, whichever driver started it: read its output, watch limits, end it, record why.
 
-Knows an attached process, a log buffer, a clock. Refuses to know namespaces and engines: a `Box` says how to look at the tree, how
-to kill it, and what its end looked like from the outside.
+Knows an attached process, a log buffer, a clock. Refuses to know namespaces and engines: a `Box` says how to look at the tree,
+how to kill it, and what its end looked like from the outside.
 """
 
 import asyncio

@@ -1,0 +1,185 @@
+"""A release's own environment: one wheel, and its extra dependencies, layered on the base by a path file that only we write.
+
+Knows folders below the runner directory. Refuses to know the hub, and never runs or imports what it installs: packages are copied
+with the base's interpreter, checked by name, byte-compiled, and become visible by one rename.
+
+    base = await asyncio.to_thread(ensure_base, runner_dir)
+    release = await ensure_release(runner_dir, spec, fetch)
+"""
+
+import asyncio
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from trainer.contracts.rollouts import ReleaseSpec
+from trainer.sandboxing.base_venv import BaseVenv, ensure_base, frozen_packages
+from trainer.sandboxing.locks import exclusive
+from trainer.sandboxing.specs import Mount
+from trainer.sandboxing.uv import InstallFailed, run_uv
+from trainer.sandboxing.wheels import (
+    ReleaseRefused,
+    base_names,
+    check_archive,
+    check_lock,
+    check_names,
+    unmet_requirements,
+)
+
+Fetch = Callable[[str], Awaitable[bytes]]
+"""Bytes behind a wheel's address; the caller owns credentials, redirects and the size limit."""
+
+LAYER_FILE = "zz_rootstock_base.pth"
+LOCK_NAME = "requirements.lock"
+_DIGEST_NAME = "release.digest"
+_STEP_S = 60.0
+_EXTRAS_S = 300.0
+_LOCK_S = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseVenv:
+    """An environment that can start: `module` is importable with `python`, behind it everything of the base."""
+
+    path: Path
+    module: str
+    base: BaseVenv
+
+    @property
+    def python(self) -> Path:
+        return self.path / "bin" / "python"
+
+    @property
+    def site_packages(self) -> Path:
+        return self.path / self.base.site_packages.relative_to(self.base.path)
+
+    @property
+    def requirements_lock(self) -> str:
+        """The extra dependencies as they were installed; empty when the base met them all."""
+        lock = self.path / LOCK_NAME
+        return lock.read_text() if lock.exists() else ""
+
+    @property
+    def mounts(self) -> tuple[Mount, ...]:
+        return (*self.base.mounts, Mount(self.path, str(self.path)))
+
+
+async def ensure_release(runner_dir: Path, spec: ReleaseSpec, fetch: Fetch) -> ReleaseVenv:
+    """The environment of `spec`, reused when it is there. Raises ReleaseRefused (the package's fault), InstallFailed (the
+    installer's words), and whatever `fetch` raises."""
+    base = await asyncio.to_thread(ensure_base, runner_dir)
+    path = base.path.parent / "releases" / _folder_name(spec.release_id)
+    venv = ReleaseVenv(path, spec.module, base)
+    digest = _digest(spec, base)
+    if not _is_complete(path, digest):
+        wheel = await fetch(spec.wheel_url)
+        await asyncio.to_thread(_build_once, venv, spec, wheel, digest)
+    return venv
+
+
+def _folder_name(release_id: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", release_id):
+        raise ValueError(f"release id {release_id!r} cannot name a folder")
+    return release_id
+
+
+def _digest(spec: ReleaseSpec, base: BaseVenv) -> str:
+    """Same digest, same content: a moved release directory or a new base builds anew."""
+    parts = (base.digest, str(base.path), spec.wheel_sha256, spec.module, spec.requirements_lock)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _is_complete(path: Path, digest: str) -> bool:
+    try:
+        return (path / _DIGEST_NAME).read_text() == digest
+    except OSError:
+        return False
+
+
+def _build_once(venv: ReleaseVenv, spec: ReleaseSpec, wheel: bytes, digest: str) -> None:
+    with exclusive(venv.path.with_suffix(".lock"), deadline_s=_LOCK_S):
+        if _is_complete(venv.path, digest):
+            return
+        building = ReleaseVenv(venv.path.with_name(f".building-{venv.path.name}"), spec.module, venv.base)
+        for leftover in (building.path, venv.path):
+            shutil.rmtree(leftover, ignore_errors=True)
+        try:
+            _build(building, spec, wheel)
+            (building.path / _DIGEST_NAME).write_text(digest)
+            building.path.rename(venv.path)
+        finally:
+            shutil.rmtree(building.path, ignore_errors=True)
+
+
+def _build(venv: ReleaseVenv, spec: ReleaseSpec, wheel: bytes) -> None:
+    interpreter = os.path.realpath(venv.base.python)
+    run_uv(["venv", "--offline", "--no-project", "--python", interpreter, str(venv.path)], deadline_s=_STEP_S)
+    shutil.rmtree(venv.site_packages)  # some versions of uv put start-up files of their own there
+    venv.site_packages.mkdir()
+    wheel_file = _store_wheel(venv.path, spec, wheel)
+    lock = spec.requirements_lock or _lock_extras(venv, wheel_file)
+    if lock:
+        check_lock(lock)
+        (venv.path / LOCK_NAME).write_text(lock)
+        options = ["--require-hashes", "-r", str(venv.path / LOCK_NAME)]
+        _install(venv, options, deadline_s=_EXTRAS_S)
+    _install(venv, ["--offline", "--no-index", str(wheel_file)], deadline_s=_STEP_S)
+    wheel_file.unlink()
+    shutil.rmtree(venv.site_packages / "bin", ignore_errors=True)
+    _check_installed(venv, spec)
+    compiler = [str(venv.base.python), "-I", "-m", "compileall", "-q", "-j", "0", str(venv.site_packages)]
+    # A file with a syntax error fails here and again at import, where its module and line are reported.
+    subprocess.run(compiler, stdout=subprocess.DEVNULL, timeout=_STEP_S, check=False)
+    (venv.site_packages / LAYER_FILE).write_text(f"{venv.base.site_packages}\n")
+
+
+def _store_wheel(folder: Path, spec: ReleaseSpec, wheel: bytes) -> Path:
+    if hashlib.sha256(wheel).hexdigest() != spec.wheel_sha256:
+        raise InstallFailed(f"{spec.wheel_filename} was fetched with another digest than {spec.wheel_sha256}")
+    path = folder / Path(spec.wheel_filename).name
+    path.write_bytes(wheel)
+    check_archive(path)
+    return path
+
+
+def _lock_extras(venv: ReleaseVenv, wheel_file: Path) -> str:
+    """A lock for what the wheel wants beyond the base; empty, and without network, when that is nothing."""
+    frozen = frozen_packages(venv.base)
+    unmet = unmet_requirements(wheel_file, frozen)
+    if not unmet:
+        return ""
+    wanted, constraints = venv.path / "extra.in", venv.path / "base.txt"
+    wanted.write_text("\n".join(unmet))
+    constraints.write_text("\n".join(frozen))
+    options = ["--python", str(venv.base.python), "--constraint", str(constraints), "--only-binary", ":all:", "--generate-hashes"]
+    try:
+        locked = run_uv(["pip", "compile", *options, "--no-annotate", "--no-header", str(wanted)], deadline_s=_EXTRAS_S)
+    except InstallFailed as error:
+        raise ReleaseRefused(
+            f"its requirements {', '.join(unmet)} cannot be installed next to the runner's own: {error}"
+        ) from error
+    return without_base(locked, frozen)
+
+
+def without_base(lock: str, frozen: list[str]) -> str:
+    """The blocks of a compiled lock that the base does not hold already in the same version."""
+    blocks = re.split(r"\n(?=\S)", lock.strip())
+    return "\n".join(block for block in blocks if block.split(maxsplit=1)[0] not in frozen)
+
+
+def _install(venv: ReleaseVenv, what: list[str], *, deadline_s: float) -> None:
+    # Into a folder and with the base's interpreter: the release's own would run a .pth file before we have looked for one.
+    options = ["--python", str(venv.base.python), "--target", str(venv.site_packages), "--no-deps", "--only-binary", ":all:"]
+    run_uv(["pip", "install", *options, *what], deadline_s=deadline_s)
+
+
+def _check_installed(venv: ReleaseVenv, spec: ReleaseSpec) -> None:
+    entries = {entry.name for entry in venv.site_packages.iterdir()}
+    check_names(entries, base_names(venv.base.site_packages))
+    if not any(entry.split(".", 1)[0] == spec.module for entry in entries):
+        raise ReleaseRefused(f"{spec.wheel_filename} installs no module {spec.module}; it has {', '.join(sorted(entries))[:500]}")

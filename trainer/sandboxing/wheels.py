@@ -1,0 +1,103 @@
+"""What a release may bring along: checks on wheels as bytes and on installed names, before anything could run them.
+
+Knows zip members, top-level names, lock lines. Refuses to know how to install. A release comes first on the import path, so a
+name that the base has, or that is ours, would replace trusted code; a `.pth` file or a sitecustomize module would run at every
+start of the interpreter, outside of any box too.
+"""
+
+import re
+import zipfile
+from collections.abc import Iterable
+from email.parser import HeaderParser
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+UNPACKED_BYTES_MAX = 512 * 1024 * 1024
+MEMBERS_MAX = 20_000
+OUR_NAMES = frozenset({"controlplane", "migrations", "primecli", "rootstock_chat", "trainer", "workers"})
+_STARTUP_MODULES = frozenset({"sitecustomize", "usercustomize"})
+_LOCK_LINE = re.compile(
+    r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9,._-]*\])?==[A-Za-z0-9.+!_-]+( *;[^#\\]*)?( +--hash=sha256:[0-9a-f]{64})+"
+)
+
+
+class ReleaseRefused(Exception):
+    """The package itself is at fault; the text names what."""
+
+
+def top_level_name(entry: str) -> str | None:
+    """The import name that an entry of site-packages provides, or None for metadata and caches."""
+    if entry == "__pycache__" or entry.endswith((".dist-info", ".libs", ".data")):
+        return None
+    return entry.split(".", 1)[0]
+
+
+def check_archive(wheel: Path) -> None:
+    """Sizes only; refuses a bomb before it is unpacked."""
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            members = archive.infolist()
+    except zipfile.BadZipFile as error:
+        raise ReleaseRefused(f"{wheel.name} is not a wheel: {error}") from error
+    if len(members) > MEMBERS_MAX:
+        raise ReleaseRefused(f"{wheel.name} has {len(members)} members, the limit is {MEMBERS_MAX}")
+    if (size := sum(member.file_size for member in members)) > UNPACKED_BYTES_MAX:
+        raise ReleaseRefused(f"{wheel.name} unpacks to {size} bytes, the limit is {UNPACKED_BYTES_MAX}")
+
+
+def check_names(entries: Iterable[str], base_names: frozenset[str]) -> None:
+    """`entries` are the file and folder names of the release's site-packages; ReleaseRefused names the first bad one."""
+    for entry in sorted(entries):
+        name = top_level_name(entry)
+        if entry.endswith(".pth"):
+            raise ReleaseRefused(f"it installs {entry}: a .pth file runs code at every start of the interpreter")
+        if name in _STARTUP_MODULES:
+            raise ReleaseRefused(f"it installs {entry}: {name} runs at every start of the interpreter")
+        if name in base_names or name in OUR_NAMES:
+            raise ReleaseRefused(f"it installs {entry}: the name {name} belongs to the runner's base environment")
+
+
+def base_names(site_packages: Path) -> frozenset[str]:
+    return frozenset(name for entry in site_packages.iterdir() if (name := top_level_name(entry.name)))
+
+
+def check_lock(text: str) -> None:
+    """A lock holds pinned, hashed wheels of an index and nothing else: no options, addresses or paths."""
+    logical = re.sub(r"\\\n", " ", text)
+    for line in (line.split(" #")[0].strip() for line in logical.splitlines()):
+        if line and not line.startswith("#") and not _LOCK_LINE.fullmatch(re.sub(r"\s+", " ", line)):
+            raise ReleaseRefused(f"its requirements lock holds {line[:120]!r}, which is not `name==version --hash=sha256:…`")
+
+
+def unmet_requirements(wheel: Path, frozen: Iterable[str]) -> list[str]:
+    """What `wheel` requires, on this platform and without extras, that `frozen` (`name==version` lines) does not meet."""
+    versions = {canonicalize_name(name): version for name, _, version in (line.partition("==") for line in frozen)}
+    unmet = []
+    for text in _requires(wheel):
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement as error:
+            raise ReleaseRefused(f"{wheel.name} has an invalid requirement {text!r}: {error}") from error
+        if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
+            continue
+        if requirement.url:
+            raise ReleaseRefused(f"{wheel.name} requires {text!r}: requirements by address are not allowed")
+        version = versions.get(canonicalize_name(requirement.name))
+        if version is None or not requirement.specifier.contains(version, prereleases=True):
+            unmet.append(f"{requirement.name}{_extras(requirement)}{requirement.specifier}")
+    return unmet
+
+
+def _requires(wheel: Path) -> list[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", name)]
+        if len(names) != 1:
+            raise ReleaseRefused(f"{wheel.name} has {len(names)} METADATA files instead of one")
+        metadata = HeaderParser().parsestr(archive.read(names[0]).decode("utf-8", errors="replace"))
+    return metadata.get_all("Requires-Dist") or []
+
+
+def _extras(requirement: Requirement) -> str:
+    return f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
