@@ -1,0 +1,1 @@
+"""Adapter versions and deployments."""
