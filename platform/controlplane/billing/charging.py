@@ -9,8 +9,6 @@ ordered, and differs from the exact amount by less than one micro-USD.
 from decimal import Decimal
 from fractions import Fraction
 
-MICROUSD_PER_USD = 1_000_000
-
 
 def exact_microusd(quantity: int, usd_per_million: Decimal) -> Fraction:
     """The amount of `quantity` units before any rounding."""
@@ -22,16 +20,3 @@ def exact_microusd(quantity: int, usd_per_million: Decimal) -> Fraction:
 def amount_due_microusd(*, quantity_total: int, usd_per_million: Decimal, posted_microusd: int) -> int:
     """What is still to be posted once the cumulative quantity is `quantity_total`. Never negative while quantities only grow."""
     return exact_microusd(quantity_total, usd_per_million) // 1 - posted_microusd
-
-
-def microusd_of(amount_usd: Decimal) -> int:
-    """Whole micro-USD of a decimal dollar amount. ValueError when it has digits below one micro-USD."""
-    exact = Fraction(amount_usd) * MICROUSD_PER_USD
-    if exact.denominator != 1:
-        raise ValueError(f"{amount_usd} USD is not a whole number of micro-USD")
-    return exact.numerator
-
-
-def as_usd(amount_microusd: int) -> float:
-    """For display on the wire, where the public client wants a JSON number. Nothing is ever computed from it."""
-    return amount_microusd / MICROUSD_PER_USD

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controlplane.billing.charging import amount_due_microusd, exact_microusd, microusd_of
+from controlplane.billing.charging import amount_due_microusd, exact_microusd
 
 prices = st.decimals(min_value=0, max_value=1000, places=9)
 quantities = st.lists(st.integers(min_value=0, max_value=10**12), max_size=50)
@@ -50,13 +50,3 @@ def test_small_requests_do_not_vanish() -> None:
 def test_negative_usage_is_refused() -> None:
     with pytest.raises(ValueError, match="never negative"):
         exact_microusd(-1, Decimal(1))
-
-
-@pytest.mark.parametrize(("usd", "microusd"), [("10", 10_000_000), ("0.000001", 1), ("12.34", 12_340_000)])
-def test_dollars_become_whole_microusd(usd: str, microusd: int) -> None:
-    assert microusd_of(Decimal(usd)) == microusd
-
-
-def test_fractions_of_a_microusd_are_refused() -> None:
-    with pytest.raises(ValueError, match="whole number"):
-        microusd_of(Decimal("0.0000001"))

@@ -1,0 +1,138 @@
+"""HTTP of money: parse, call, render. Every figure comes from `queries`, so that pages, CLI and ledger cannot disagree."""
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from controlplane.billing import queries, services
+from controlplane.billing.gateways import configured_gateway
+from controlplane.billing.models import AccountKind
+from controlplane.billing.schemas import (
+    BillingRow,
+    EntryRow,
+    LedgerAnswer,
+    MeterRow,
+    PriceList,
+    PriceRow,
+    RunPricing,
+    RunUsage,
+    TeamUsage,
+    TopUpAnswer,
+    TopUpRequest,
+    UsageBucket,
+    WalletAnswer,
+    WalletQuery,
+    dollars,
+)
+from controlplane.core import clock
+from controlplane.core.errors import Invalid
+from controlplane.core.pagination import CursorQuery, cursor_page
+from controlplane.core.schemas import read_body, read_query
+from controlplane.runs.access import access_run
+from trainer.contracts.events import Meter
+
+KEY_HEADER = "Idempotency-Key"
+KEY_LENGTH_MAX = 64
+
+
+class WalletView(APIView):
+    scope = "billing"
+
+    @extend_schema(parameters=[WalletQuery], responses=WalletAnswer)
+    def get(self, request: Request) -> Response:
+        query, team = read_query(request, WalletQuery), request.user.team
+        charges = queries.recent_charges(team)
+        balance = queries.wallet_balance(team)
+        answer = WalletAnswer(
+            wallet_id=team.id,
+            team_id=team.id,
+            balance_usd=dollars(balance),
+            balance_microusd=balance,
+            held_microusd=queries.account_balance(team, AccountKind.HELD),
+            total_billings=charges.count(),
+            recent_billings=[BillingRow.of(charge) for charge in charges[query.offset : query.offset + query.limit]],
+        )
+        return Response(answer.model_dump(mode="json"))
+
+
+class TopUpsView(APIView):
+    scope = "billing"
+
+    @extend_schema(request=TopUpRequest, responses={201: TopUpAnswer})
+    def post(self, request: Request) -> Response:
+        body, actor, gateway = read_body(request, TopUpRequest), request.user, configured_gateway()
+        actor.require_admin()
+        key = request.headers.get(KEY_HEADER)
+        if key is not None and len(key) > KEY_LENGTH_MAX:
+            raise Invalid(("header", KEY_HEADER), f"at most {KEY_LENGTH_MAX} characters")
+        row = services.top_up(team_id=actor.team_id, amount_microusd=body.total_microusd, gateway=gateway, key=key)
+        answer = TopUpAnswer.of(row, notice=gateway.notice, balance_microusd=queries.wallet_balance(actor.team))
+        return Response(answer.model_dump(mode="json"), status=201)
+
+
+class RunUsageView(APIView):
+    scope = "billing"
+
+    @extend_schema(responses=RunUsage)
+    def get(self, request: Request, run_id: str) -> Response:
+        run = access_run(request.user, run_id)
+        usage = queries.subject_usage("run", run.pk)
+        answer = RunUsage(
+            run_id=run.pk,
+            run_name=run.name,
+            base_model=run.base_model,
+            status=run.state,
+            training=UsageBucket.of(usage.training),
+            inference=UsageBucket.of(usage.inference),
+            total_tokens=usage.training.quantity + usage.inference.quantity,
+            total_cost_usd=dollars(usage.total_microusd),
+            total_cost_microusd=usage.total_microusd,
+            pricing=run_pricing(run.base_model),
+            record_count=queries.subject_events_count("run", run.pk),
+            meters=[MeterRow.of(line) for line in usage.lines],
+        )
+        return Response(answer.model_dump(mode="json"))
+
+
+class TeamUsageView(APIView):
+    scope = "billing"
+
+    @extend_schema(responses=TeamUsage)
+    def get(self, request: Request) -> Response:
+        return Response(TeamUsage.of(queries.team_lines(request.user.team)).model_dump(mode="json"))
+
+
+class LedgerView(APIView):
+    scope = "billing"
+
+    @extend_schema(parameters=[CursorQuery], responses=LedgerAnswer)
+    def get(self, request: Request) -> Response:
+        query, team = read_query(request, CursorQuery), request.user.team
+        page = cursor_page(queries.team_entries(team), query, EntryRow.of)
+        return Response(LedgerAnswer.of(page, queries.team_ledger_totals(team)).model_dump(mode="json"))
+
+
+class PricesView(APIView):
+    """The prices in force, for everybody: they are on the price list."""
+
+    permission_classes = ()
+
+    @extend_schema(responses=PriceList)
+    def get(self, request: Request) -> Response:
+        rows = [PriceRow.of(price) for price in queries.prices_in_force(clock.now())]
+        return Response(PriceList(prices=rows).model_dump(mode="json"))
+
+
+def run_pricing(base_model: str) -> RunPricing:
+    """What the model costs now. What a run was billed at stands in its lines, with the version of each price."""
+    moment = clock.now()
+
+    def price(meter: Meter) -> float:
+        return float(queries.price_in_force(base_model, meter, moment) or 0)
+
+    return RunPricing(
+        training_per_mtok=price(Meter.TRAINING_TOKENS),
+        inference_input_per_mtok=price(Meter.ROLLOUT_INPUT_TOKENS),
+        inference_output_per_mtok=price(Meter.ROLLOUT_OUTPUT_TOKENS),
+    )

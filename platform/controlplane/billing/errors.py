@@ -1,0 +1,25 @@
+"""What can go wrong with money, as the API tells it."""
+
+from controlplane.core.errors import ApiError
+
+
+class UnknownPrice(ApiError):
+    """A meter was reported for a model that the price book has no price for. Nothing of the batch was recorded."""
+
+    status = 422
+    code = "unknown_price"
+
+    def __init__(self, meter: str, model: str) -> None:
+        super().__init__(
+            f"there is no price for {meter} of model '{model}'", hint="Publish prices with `manage.py publish_prices`."
+        )
+
+
+class IdempotencyMismatch(ApiError):
+    """The same idempotency key came with another amount."""
+
+    status = 422
+    code = "idempotency_mismatch"
+
+    def __init__(self) -> None:
+        super().__init__("this Idempotency-Key was used for another amount", hint="Use a new key for a new top-up.")
