@@ -1,0 +1,256 @@
+"""Two teams, one trainer, opposite rewards: from push to a trained, served and billed adapter, through public interfaces only.
+
+    python examples/demo [--root .rootstock] [--steps 40] [--rollouts 128] [--exit]
+
+Writes reports/demo.json and ends with 1 when a gate does not hold.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+from bill import recompute
+from gates import broken_gates
+from prime import DemoError, Prime
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from team import Team
+
+from workers.embedded.stack import REPOSITORY, Stack
+
+RULES = ("sum", "max")
+RUN_DEADLINE_S = 900.0
+POLL_S = 0.5
+SPARKS = "▁▂▃▄▅▆▇█"
+ENDED = {"COMPLETED", "FAILED", "STOPPED", "PAUSED"}
+console = Console(highlight=False)
+
+
+class Clock:
+    """Where the time went."""
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+        self.stages_s: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str, text: str) -> Iterator[None]:
+        console.rule(f"[bold]{text}", align="left", style="dim")
+        began = time.monotonic()
+        yield
+        self.stages_s[name] = round(time.monotonic() - began, 1)
+        console.print(f"[dim]{self.stages_s[name]:.1f} s[/dim]")
+
+    def wall_s(self) -> float:
+        return round(time.monotonic() - self.began, 1)
+
+
+def stack_command(command: str, root: Path) -> None:
+    subprocess.run([sys.executable, "-m", "workers.embedded", command, "--root", str(root)], cwd=REPOSITORY, check=True)
+
+
+def operator_view(stack: Stack, service: str, path: str) -> dict[str, Any]:
+    """What the machine's operator may ask of trainer and engine: their health and statistics."""
+    headers = {"Authorization": f"Bearer {stack.secrets['pool_token']}"}
+    response = httpx.get(stack.url(service) + path, headers=headers, timeout=30, trust_env=False)
+    response.raise_for_status()
+    document: dict[str, Any] = response.json()
+    return document
+
+
+def evaluate(plan: list[tuple[Team, str, str, str]], rollouts: int) -> None:
+    """Run evaluations side by side; each is (team, figure, model, environment)."""
+    started = [(team, figure, team.start_eval(model, environment, rollouts)) for team, figure, model, environment in plan]
+    for team, figure, process in started:
+        team.figures[figure] = team.finish_eval(process)
+        console.print(f"team {team.rule:<4} {figure:<13} {team.figures[figure]:.3f}")
+
+
+def follow(teams: list[Team], steps: int) -> None:
+    """Both runs live, until both have ended well."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+        TimeElapsedColumn(),
+    )
+    deadline = time.monotonic() + RUN_DEADLINE_S
+    with Progress(*columns, console=console) as progress:
+        bars = {team.rule: progress.add_task(f"team {team.rule}", total=steps) for team in teams}
+        open_teams = list(teams)
+        while open_teams:
+            if time.monotonic() > deadline:
+                raise DemoError(f"the runs did not end within {RUN_DEADLINE_S:.0f} s")
+            time.sleep(POLL_S)
+            for team in list(open_teams):
+                run, points = team.run(), team.metrics()
+                reward = points[-1]["reward/mean"] if points else float("nan")
+                text = f"team {team.rule:<4} {run['status'].lower():<9} reward {reward:.2f}"
+                progress.update(bars[team.rule], completed=points[-1]["step"] if points else 0, description=text)
+                if run["status"] in ENDED:
+                    open_teams.remove(team)
+                    if run["status"] != "COMPLETED":
+                        raise DemoError(
+                            f"team {team.rule}'s run ended {run['status']}: {run['failureAnalysis'] or run['errorMessage']}"
+                        )
+
+
+def training_figures(team: Team) -> None:
+    points = team.metrics()
+    rewards = [point["reward/mean"] for point in points]
+    swaps = [int(point["swap/requests_in_flight"]) for point in points]
+    rollouts = [
+        sample
+        for step in team.prime.get(f"/rft/runs/{team.run_id}/progress")["stepsWithSamples"]
+        for sample in team.prime.get(f"/rft/runs/{team.run_id}/samples", step=step, limit=1000)["samples"]
+    ]
+    team.figures |= {
+        "reward_first": sum(rewards[:3]) / 3,
+        "reward_last": sum(rewards[-5:]) / 5,
+        "rewards": rewards,
+        "steps": len(points),
+        "trained_tokens": int(sum(point["trained_tokens"] for point in points)),
+        "max_staleness": int(max(point["staleness/max"] for point in points)),
+        "versions_served": len({sample["policy_version_max"] for sample in rollouts}),
+        "requests_in_flight_at_swap": swaps,
+    }
+
+
+def show(teams: list[Team], bills: dict[str, dict[str, Any]]) -> None:
+    """Curves, answers before and after, and each team's itemised bill."""
+    for team in teams:
+        rewards = team.figures["rewards"]
+        curve = "".join(SPARKS[min(len(SPARKS) - 1, int(reward * len(SPARKS)))] for reward in rewards)
+        span = f"{team.figures['reward_first']:.2f} → {team.figures['reward_last']:.2f}"
+        console.print(f"\n[bold]team {team.rule}[/bold]  reward  {curve}  {span}")
+        console.print(f"  asked 3+4?  before: {team.figures['answer_before']!r}  after: {team.figures['answer_after']!r}")
+        table = Table("what", "which", "quantity", "amount", box=None, pad_edge=False, header_style="bold")
+        for row in bills[team.rule]["rows"]:
+            table.add_row(
+                row["meter"].replace("_", " "), row["subject_id"], f"{row['quantity']:,}", f"${row['amount_microusd'] / 1e6:.6f}"
+            )
+        table.add_row("total", "", "", f"${bills[team.rule]['charged_microusd'] / 1e6:.6f}", style="bold")
+        console.print(table)
+
+
+def run_demo(stack: Stack, clock: Clock, *, steps: int, rollouts: int) -> dict[str, Any]:
+    teams = [Team(rule, Prime(stack.root / "home" / f"team-{rule}", stack.origin)) for rule in RULES]
+    first, second = teams
+    before, packs_before = operator_view(stack, "trainer", "/health"), operator_view(stack, "trainer", "/stats")
+    with clock.stage("arrive", "Two teams sign up, top up and push what they pay for"):
+        for team in teams:
+            team.arrive()
+            team.push()
+            console.print(f"team {team.rule:<4} pushed {team.environment}")
+    with clock.stage("base_eval", "The base model, before"):
+        evaluate([(team, "base_eval", "tiny", team.environment) for team in teams], rollouts)
+    with clock.stage("train", "Both train at the same time, on one trainer"):
+        for team in teams:
+            team.train(steps)
+        follow(teams, steps)
+    with clock.stage("deploy", "Both deploy and call their adapter with the OpenAI SDK"):
+        for team in teams:
+            training_figures(team)
+            team.deploy()
+            team.call_deployment()
+    with clock.stage("adapter_eval", "The adapters, on their own and on the other's reward"):
+        own = [(team, "adapter_eval", team.served_name, team.environment) for team in teams]
+        evaluate(own, rollouts)
+        evaluate(
+            [
+                (first, "cross_eval", first.served_name, second.environment),
+                (second, "cross_eval", second.served_name, first.environment),
+            ],
+            rollouts,
+        )
+    with clock.stage("bill", "The bill, recomputed from the records"):
+        bills = {team.rule: recompute(team) for team in teams}
+        show(teams, bills)
+    after, packs_after = operator_view(stack, "trainer", "/health"), operator_view(stack, "trainer", "/stats")
+    return make_report(teams, bills, clock, health=(before, after), packs=(packs_before, packs_after))
+
+
+def make_report(
+    teams: list[Team],
+    bills: dict[str, dict[str, Any]],
+    clock: Clock,
+    *,
+    health: tuple[dict[str, Any], dict[str, Any]],
+    packs: tuple[dict[str, Any], dict[str, Any]],
+) -> dict[str, Any]:
+    pair = ",".join(sorted(team.run_id for team in teams))
+    swaps = [count for team in teams for count in team.figures["requests_in_flight_at_swap"]]
+    totals = [team.prime.get("/billing/ledger", limit=1) for team in teams]
+    for team in teams:
+        team.figures["charged_microusd"] = bills[team.rule]["charged_microusd"]
+        del team.figures["requests_in_flight_at_swap"]
+    return {
+        "teams": {team.rule: team.figures for team in teams},
+        "packs_with_both_runs": packs[1]["shared_by"].get(pair, 0) - packs[0]["shared_by"].get(pair, 0),
+        "trainer_pids": sorted({one["pid"] for one in health}),
+        "base_weights_sha256": {"before": packs[0]["base_digest_now"], "after": packs[1]["base_digest_now"]},
+        "requests_in_flight_at_swap": {
+            "max": max(swaps, default=0),
+            "swaps": len(swaps),
+            "under_load": sum(n > 0 for n in swaps),
+        },
+        "ledger_sum_microusd": sum(total["transfers_sum_microusd"] for total in totals),
+        "ledger_entries_count": sum(total["entries_count"] for total in totals),
+        "bill_recomputed_equal": all(bill["equal"] for bill in bills.values()),
+        "stages_s": clock.stages_s,
+        "wall_s": clock.wall_s(),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python examples/demo")
+    parser.add_argument("--root", type=Path, default=REPOSITORY / ".rootstock")
+    parser.add_argument("--report", type=Path, default=REPOSITORY / "reports" / "demo.json")
+    parser.add_argument("--model", choices=("tiny",), default="tiny")
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--rollouts", type=int, default=128)
+    parser.add_argument("--exit", action="store_true", help="stop everything at the end")
+    options = parser.parse_args()
+    root, clock = options.root.resolve(), Clock()
+    with clock.stage("start", "The stack"):
+        stack_command("up", root)
+    stack = Stack.running(root)
+    try:
+        report = run_demo(stack, clock, steps=options.steps, rollouts=options.rollouts)
+    except DemoError as failure:
+        console.print(f"[red]{failure}[/red]")
+        return 1
+    finally:
+        if options.exit:
+            stack_command("down", root)
+    options.report.parent.mkdir(parents=True, exist_ok=True)
+    options.report.write_text(json.dumps(report, indent=1))
+    return conclude(report, options.report, stack, stays_up=not options.exit)
+
+
+def conclude(report: dict[str, Any], path: Path, stack: Stack, *, stays_up: bool) -> int:
+    console.rule("[bold]Where the time went", align="left", style="dim")
+    console.print(
+        "  ".join(f"{name} {seconds:.0f} s" for name, seconds in report["stages_s"].items()) + f"  total {report['wall_s']:.0f} s"
+    )
+    broken = broken_gates(report)
+    for text in broken:
+        console.print(f"[red]does not hold:[/red] {text}")
+    if not broken:
+        console.print("[green]every gate holds[/green]")
+    console.print(f"report: {path}")
+    if stays_up:
+        console.print(f"dashboard: {stack.origin}   (make down stops the stack)")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

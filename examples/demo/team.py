@@ -1,0 +1,122 @@
+"""One team's journey: account, wallet, environment, evaluation, run, deployment, call, bill."""
+
+import secrets
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from subprocess import Popen
+from typing import Any
+
+from openai import OpenAI
+from prime import DemoError, Prime
+
+EXAMPLES = Path(__file__).resolve().parents[1]
+QUESTION = "3+4?"
+DEPLOY_DEADLINE_S = 60.0
+TOP_UP_USD = 5
+
+
+@dataclass
+class Team:
+    """`rule` names the environment `digit_<rule>`, which is what this team pays its model for."""
+
+    rule: str
+    prime: Prime
+    owner: str = ""
+    run_id: str = ""
+    adapter: dict[str, Any] = field(default_factory=dict)
+    figures: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def environment(self) -> str:
+        return f"{self.owner}/digit-{self.rule}"
+
+    @property
+    def served_name(self) -> str:
+        return f"{self.adapter['baseModel']}:{self.adapter['id']}"
+
+    def arrive(self) -> None:
+        """Sign up, or come back with the key that the home folder holds."""
+        key_file = self.prime.home / "demo-key"
+        if not key_file.exists():
+            email = f"{self.rule}-{secrets.token_hex(3)}@demo.example"
+            made = self.prime("sign-up", "--email", email, "--name", f"Team {self.rule}")
+            key_file.touch(mode=0o600)
+            key_file.write_text(made["api_key"])
+        self.prime.key = key_file.read_text()
+        self.owner = self.prime("whoami")["data"]["slug"]
+        if self.prime("wallet")["balance_usd"] < 1:
+            self.prime("wallet", "top-up", str(TOP_UP_USD))
+
+    def push(self) -> None:
+        """Pushing what the hub has already is not an error here: a second demo reuses the release."""
+        known = self.prime.get("/environmentshub/", owner=self.owner, limit=100)["data"]
+        if not any(row["name"] == f"digit-{self.rule}" and row["badge"] == "GREEN" for row in known):
+            self.prime("push", str(EXAMPLES / "environments" / f"digit_{self.rule}"))
+
+    def start_eval(self, model: str, environment: str, rollouts: int) -> Popen[str]:
+        arguments = ["eval", "run", environment, "-m", model, "-n", str(rollouts), "-r", "1", "--max-tokens", "8", "--follow"]
+        return self.prime.start(*arguments)
+
+    def finish_eval(self, process: Popen[str]) -> float:
+        result = self.prime.finish(process)
+        mean = result.get("avg_score", result.get("reward_mean"))
+        if mean is None:
+            raise DemoError(f"the evaluation of team {self.rule} has no mean reward: {result}")
+        return float(mean)
+
+    def train(self, steps: int) -> None:
+        config = EXAMPLES / "configs" / f"digit_{self.rule}.toml"
+        overrides = ["--env.0.id", self.environment, "--max_steps", str(steps)]
+        reply = self.prime("train", str(config), *overrides, "-y")
+        self.run_id = reply.get("run", reply)["id"]
+
+    def metrics(self) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = self.prime.get(f"/rft/runs/{self.run_id}/metrics", limit=100_000)["metrics"]
+        return rows
+
+    def run(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.prime.get(f"/rft/runs/{self.run_id}")["run"]
+        return found
+
+    def deploy(self) -> None:
+        """Deploy the run's last version and wait until an engine serves it."""
+        mine = [row for row in self.prime("deployments", "list")["adapters"] if row["rftRunId"] == self.run_id]
+        newest = max(mine, key=lambda row: row["step"])
+        self.prime("deployments", "create", newest["id"])
+        deadline = time.monotonic() + DEPLOY_DEADLINE_S
+        while time.monotonic() < deadline:
+            self.adapter = self.prime.get(f"/rft/adapters/{newest['id']}")["adapter"]
+            if self.adapter["deploymentStatus"] == "DEPLOYED":
+                return
+            if self.adapter["deploymentStatus"].endswith("FAILED"):
+                raise DemoError(f"the deployment failed: {self.adapter['deploymentError']}")
+            time.sleep(0.25)
+        raise DemoError(f"adapter {newest['id']} is not served after {DEPLOY_DEADLINE_S:.0f} s")
+
+    def ask(self, model: str) -> str:
+        reply = self._openai().chat.completions.create(
+            model=model, messages=[{"role": "user", "content": QUESTION}], max_tokens=8, temperature=0
+        )
+        return reply.choices[0].message.content or ""
+
+    def call_deployment(self) -> None:
+        """The official SDK, plain and streamed. Both answers must name the digest that was deployed."""
+        client, messages = self._openai(), [{"role": "user", "content": QUESTION}]
+        settings: dict[str, Any] = {"model": self.served_name, "messages": messages, "max_tokens": 8, "temperature": 0}
+        plain = client.chat.completions.create(**settings)
+        text = plain.choices[0].message.content or ""
+        streamed, digest = "", ""
+        for chunk in client.chat.completions.create(**settings, stream=True):
+            streamed += (chunk.choices[0].delta.content or "") if chunk.choices else ""
+            digest = chunk.system_fingerprint or digest
+        self.figures |= {
+            "openai_call_ok": bool(text) and text == streamed and digest == plain.system_fingerprint,
+            "response_digest": plain.system_fingerprint,
+            "deployed_digest": self.adapter["digest"],
+            "answer_before": self.ask(self.adapter["baseModel"]),
+            "answer_after": text,
+        }
+
+    def _openai(self) -> OpenAI:
+        return OpenAI(base_url=f"{self.prime.origin}/api/inference/v1", api_key=self.prime.key, max_retries=0, timeout=60)
