@@ -1,0 +1,115 @@
+"""Evaluations: hosted ones, which we run, and pushed ones, which somebody ran elsewhere and keeps here.
+
+Knows columns and constraints. Refuses to know transitions (`states`), leases (`pools`) and money (`billing`, kind `eval`).
+"""
+
+from django.db import models
+from django.db.models import Q
+
+from controlplane.core.clock import DatabaseNow
+from controlplane.core.models import TenantModel
+from controlplane.pools.models import Pool
+from trainer.contracts.events import EventKind
+
+
+class EvalStatus(models.TextChoices):
+    """As spelled on the wire."""
+
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    PROCESSING = "PROCESSING"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    TIMEOUT = "TIMEOUT"
+    CANCELLED = "CANCELLED"
+
+
+class Evaluation(TenantModel):
+    """One model on one environment (hosted), or whatever a client pushed. `config` and what follows it are a hosted one's."""
+
+    created_by = models.ForeignKey("teams.User", on_delete=models.PROTECT, related_name="+")
+    name = models.CharField(max_length=255)
+    status = models.CharField(max_length=12, choices=EvalStatus, default=EvalStatus.PENDING)
+    eval_type = models.CharField(max_length=16, default="environment")
+    is_hosted = models.BooleanField(default=False)
+    model_name = models.CharField(max_length=255, blank=True, default="")
+    environment_ids = models.JSONField(default=list)
+    environment_names = models.JSONField(default=list)
+    dataset = models.CharField(max_length=255, blank=True, default="")
+    framework = models.CharField(max_length=64, blank=True, default="")
+    task_type = models.CharField(max_length=64, blank=True, default="")
+    description = models.TextField(blank=True, default="")
+    tags = models.JSONField(default=list)
+    metadata = models.JSONField(default=dict)
+    metrics = models.JSONField(default=dict)
+    avg_score = models.FloatField(null=True)
+    samples_count = models.PositiveIntegerField(default=0)
+    run = models.ForeignKey("runs.Run", on_delete=models.PROTECT, null=True, related_name="+")
+    error_message = models.TextField(blank=True, default="")
+    error_code = models.CharField(max_length=32, blank=True, default="")
+    error_detail = models.JSONField(default=dict)
+
+    config = models.JSONField(null=True)
+    """contracts.EvalConfig with every default filled in."""
+    base_model = models.CharField(max_length=127, blank=True, default="")
+    served_model = models.JSONField(null=True)
+    """contracts.ServedModel: which weights answer, fixed when the evaluation was made."""
+    release_id = models.CharField(max_length=25, blank=True, default="")
+    pool = models.ForeignKey(Pool, on_delete=models.PROTECT, null=True, related_name="+")
+    sealed_secrets = models.TextField(blank=True, default="")
+    attempt = models.PositiveIntegerField(default=0)
+    lost_attempts = models.PositiveIntegerField(default=0)
+    cancel_requested_at = models.DateTimeField(null=True)
+    eligible_at = models.DateTimeField(db_default=DatabaseNow())
+    events_count = models.PositiveIntegerField(default=0)
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    updated_at = models.DateTimeField(db_default=DatabaseNow())
+    deleted_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "evals_evaluation"
+        indexes = [
+            models.Index(fields=["team", "-created_at"], name="evaluation_by_team"),
+            models.Index(fields=["status", "eligible_at"], name="evaluation_by_status"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.status})"
+
+
+class EvaluationSample(TenantModel):
+    """One sample as it was pushed, or one rollout of ours in the same shape: an open document."""
+
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="samples")
+    position = models.PositiveIntegerField()
+    attempt = models.PositiveIntegerField(default=0)
+    reward = models.FloatField(null=True)
+    data = models.JSONField()
+
+    class Meta:
+        db_table = "evals_sample"
+        constraints = [models.UniqueConstraint(fields=["evaluation", "position"], name="evaluation_sample_once")]
+
+
+class EvaluationEvent(TenantModel):
+    """One line of a hosted evaluation's log. Never updated. `sequence` numbers a holder's reports inside its attempt."""
+
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="events")
+    seq = models.PositiveIntegerField()
+    attempt = models.PositiveIntegerField()
+    sequence = models.PositiveBigIntegerField(null=True)
+    kind = models.CharField(max_length=16, choices=[(k.value, k.value) for k in EventKind])
+    at = models.DateTimeField()
+    payload = models.JSONField(default=dict)
+
+    class Meta:
+        db_table = "evals_event"
+        constraints = [
+            models.UniqueConstraint(fields=["evaluation", "seq"], name="evaluation_event_seq_once"),
+            models.UniqueConstraint(
+                fields=["evaluation", "attempt", "sequence"],
+                condition=Q(sequence__isnull=False),
+                name="evaluation_event_report_once",
+            ),
+        ]

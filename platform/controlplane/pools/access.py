@@ -1,0 +1,43 @@
+"""The doors to pools and leases. An attempt token opens exactly one lease; nothing else finds a lease by secret."""
+
+import hashlib
+
+from controlplane.core.clock import now
+from controlplane.core.errors import StaleLease, Unauthorized
+from controlplane.pools.errors import NoPool
+from controlplane.pools.models import Lease, Pool
+
+
+def token_digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def attempt_of(token: str, *, lock: bool = False) -> Lease:
+    """The live lease of an attempt token. A token that was live once answers `StaleLease`, an unknown one `Unauthorized`."""
+    leases = Lease.objects.select_for_update() if lock else Lease.objects
+    lease = leases.filter(token_sha256=token_digest(token)).first()
+    if lease is None:
+        raise Unauthorized("unknown attempt token")
+    if lease.released_at is not None or lease.expires_at <= now():
+        raise StaleLease("the lease of this attempt has ended; stop at once")
+    return lease
+
+
+def live_lease(subject_kind: str, subject_id: str, *, lock: bool = False) -> Lease | None:
+    """The lease under which somebody works on the subject now, expired or not, as long as nobody took it back."""
+    leases = Lease.objects.select_for_update() if lock else Lease.objects
+    return leases.filter(subject_kind=subject_kind, subject_id=subject_id, released_at__isnull=True).first()
+
+
+def lease_by_id(lease_id: str, *, lock: bool = False) -> Lease:
+    leases = Lease.objects.select_for_update() if lock else Lease.objects
+    return leases.get(id=lease_id)
+
+
+def pool_for_model(base_model: str, *, lock: bool = False) -> Pool:
+    """The pool that serves a base model; `NoPool` when the catalogue has the model but no machine runs it."""
+    pools = Pool.objects.select_for_update() if lock else Pool.objects
+    pool = pools.filter(base_model=base_model).order_by("created_at").first()
+    if pool is None:
+        raise NoPool(base_model)
+    return pool

@@ -1,0 +1,50 @@
+"""Rollout bodies in the object store: zstd JSON lines, one full record per rollout, under a key made of their own digest.
+
+Knows encoding and limits. Refuses to know what a record means.
+"""
+
+import base64
+import binascii
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import zstandard
+
+from controlplane.core.errors import Invalid
+from controlplane.core.objects import store
+from controlplane.pools.models import Lease
+from trainer.contracts.internal import RolloutBatch
+
+COMPRESSED_BYTES_MAX = 32 * 2**20
+INFLATED_BYTES_MAX = 256 * 2**20
+
+
+@dataclass(frozen=True)
+class StoredBody:
+    key: str
+    sha256: str
+    size_bytes: int
+
+
+def store_body(lease: Lease, batch: RolloutBatch) -> StoredBody:
+    """Check the body's digest and put it away. Raises `Invalid` naming the field that is wrong."""
+    try:
+        data = base64.b64decode(batch.body_zstd_b64, validate=True)
+    except binascii.Error as error:
+        raise Invalid(("body", "body_zstd_b64"), "not base64") from error
+    if len(data) > COMPRESSED_BYTES_MAX:
+        raise Invalid(("body", "body_zstd_b64"), f"{len(data)} bytes; at most {COMPRESSED_BYTES_MAX} are taken")
+    if hashlib.sha256(data).hexdigest() != batch.body_sha256:
+        raise Invalid(("body", "body_sha256"), "does not match body_zstd_b64")
+    key = f"rollouts/{lease.team_id}/{lease.subject_id}/{batch.body_sha256}.jsonl.zst"
+    stored = store().put(key, data)
+    return StoredBody(key, batch.body_sha256, stored.size_bytes)
+
+
+def read_body(key: str) -> list[dict[str, Any]]:
+    """Every record of a stored body, in the order of the summaries. Inflates no more than the limit."""
+    reader = zstandard.ZstdDecompressor().stream_reader(store().read(key), read_across_frames=True)
+    text = reader.read(INFLATED_BYTES_MAX)
+    return [json.loads(line) for line in text.splitlines() if line]

@@ -1,0 +1,49 @@
+"""Reads over pools and leases for schedulers and reconcilers. Decides nothing."""
+
+from datetime import timedelta
+
+from controlplane.core.clock import now
+from controlplane.pools.models import Lease, Pool
+from trainer.contracts.internal import PoolSpec
+
+
+def live_count(subject_kind: str, *, pool: Pool | None = None) -> int:
+    """How many subjects of a kind are being worked on, in one pool or everywhere."""
+    leases = Lease.objects.filter(subject_kind=subject_kind, released_at__isnull=True)
+    return (leases.filter(pool=pool) if pool else leases).count()
+
+
+def live_count_by_team(subject_kind: str, pool: Pool) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    leases = Lease.objects.filter(subject_kind=subject_kind, pool=pool, released_at__isnull=True)
+    for team_id in leases.values_list("team_id", flat=True):
+        counts[team_id] = counts.get(team_id, 0) + 1
+    return counts
+
+
+def live_leases() -> list[Lease]:
+    return list(Lease.objects.filter(released_at__isnull=True).order_by("expires_at"))
+
+
+def ended_leases_since(seconds: float) -> list[Lease]:
+    """Leases that were taken back lately and had a process: what is left of it must not run on."""
+    since = now() - timedelta(seconds=seconds)
+    return list(Lease.objects.filter(released_at__gte=since, holder_pid__isnull=False))
+
+
+def base_models_served() -> set[str]:
+    return set(Pool.objects.values_list("base_model", flat=True))
+
+
+def pools() -> list[Pool]:
+    return list(Pool.objects.order_by("name"))
+
+
+def pool_spec(pool: Pool) -> PoolSpec:
+    return PoolSpec(
+        name=pool.name,
+        trainer_url=pool.trainer_url,
+        pool_url=pool.pool_url,
+        inference_urls=pool.inference_urls,
+        artifact_root=pool.artifact_root,
+    )

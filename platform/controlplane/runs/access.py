@@ -1,0 +1,26 @@
+"""The only place that looks a run up by id. Foreign and absent look the same."""
+
+from controlplane.core.errors import NotFound
+from controlplane.runs.models import Checkpoint, Run
+from controlplane.teams.actors import Actor
+
+
+def access_run(actor: Actor, run_id: str, *, lock: bool = False) -> Run:
+    """A run of the actor's team. A deleted one is gone for everybody; its bill is not."""
+    runs = Run.objects.select_for_update(no_key=True) if lock else Run.objects
+    run = runs.filter(id=run_id, team=actor.team, deleted_at__isnull=True).first()
+    if run is None:
+        raise NotFound("no such run")
+    return run
+
+
+def access_checkpoint(actor: Actor, checkpoint_id: str) -> Checkpoint:
+    checkpoint = Checkpoint.objects.filter(id=checkpoint_id, team=actor.team).select_related("run").first()
+    if checkpoint is None:
+        raise NotFound("no such checkpoint")
+    return checkpoint
+
+
+def lock_run(run_id: str) -> Run | None:
+    """For leased work alone, which the attempt token has tied to this run already."""
+    return Run.objects.select_for_update(no_key=True).filter(id=run_id, deleted_at__isnull=True).first()

@@ -1,0 +1,139 @@
+"""HTTP face of what a run reports: log, metrics, samples, progress, distributions, checkpoints, environment servers."""
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from controlplane.core.errors import NotFound
+from controlplane.core.schemas import read_query
+from controlplane.pools.access import live_lease
+from controlplane.runs import queries
+from controlplane.runs.access import access_run
+from controlplane.runs.logs import LogQuery, read_log
+from controlplane.runs.schemas import (
+    CheckpointsAnswer,
+    DistributionAnswer,
+    DistributionQuery,
+    EnvServerAnswer,
+    EnvServersAnswer,
+    LogAnswer,
+    MetricsAnswer,
+    MetricsQuery,
+    ProgressAnswer,
+    SamplesAnswer,
+    SamplesQuery,
+    pages,
+    render_checkpoint,
+    render_metric,
+)
+from trainer.contracts.events import RunState
+
+ENVIRONMENT_COMPONENT = "env-server"
+
+
+class LogsView(APIView):
+    """The log as JSON lines. Without `cursor` its tail; with it, what came since, and the cursor to ask with next."""
+
+    scope = "runs"
+
+    @extend_schema(operation_id="read_run_log", parameters=[LogQuery], responses=LogAnswer)
+    def get(self, request: Request, run_id: str) -> Response:
+        query, run = read_query(request, LogQuery), access_run(request.user, run_id)
+        if query.cursor is None and run.state in {RunState.QUEUED, RunState.PENDING} and run.attempt <= 1:
+            # The public client waits for the log on a 404 whose text says why there is none.
+            raise NotFound(f"the run is {run.state.lower()}; its log is not available yet", code="log_not_started")
+        page = read_log(run, query)
+        return Response(LogAnswer(logs="\n".join(page.lines), cursor=page.cursor).model_dump())
+
+
+class EnvServerLogsView(APIView):
+    """What the environment's own process said."""
+
+    scope = "runs"
+
+    @extend_schema(operation_id="read_env_server_log", parameters=[LogQuery], responses=LogAnswer)
+    def get(self, request: Request, run_id: str) -> Response:
+        query = read_query(request, LogQuery).model_copy(update={"component": ENVIRONMENT_COMPONENT})
+        page = read_log(access_run(request.user, run_id), query)
+        return Response(LogAnswer(logs="\n".join(page.lines), cursor=page.cursor).model_dump())
+
+
+class EnvServersView(APIView):
+    """One runner per environment of the run, while an attempt lives."""
+
+    scope = "runs"
+
+    @extend_schema(operation_id="list_env_servers", responses=EnvServersAnswer)
+    def get(self, request: Request, run_id: str) -> Response:
+        run = access_run(request.user, run_id)
+        lease = live_lease("run", run.id)
+        status = "Running" if lease else "Stopped"
+        servers = [
+            EnvServerAnswer(env_name=ref["name"] or ref["id"], env_index=index, pod_name=f"{run.id}-{index}", status=status)
+            for index, ref in enumerate(run.config["environments"])
+        ]
+        return Response(EnvServersAnswer(env_servers=servers).model_dump())
+
+
+class MetricsView(APIView):
+    scope = "runs"
+
+    @extend_schema(operation_id="list_run_metrics", parameters=[MetricsQuery], responses=MetricsAnswer)
+    def get(self, request: Request, run_id: str) -> Response:
+        query, run = read_query(request, MetricsQuery), access_run(request.user, run_id)
+        rows = queries.metrics_of(run, min_step=query.min_step, max_step=query.max_step)[: query.limit]
+        return Response(MetricsAnswer(metrics=[render_metric(row) for row in rows]).model_dump())
+
+
+class SamplesView(APIView):
+    scope = "runs"
+
+    @extend_schema(operation_id="list_run_samples", parameters=[SamplesQuery], responses=SamplesAnswer)
+    def get(self, request: Request, run_id: str) -> Response:
+        query, run = read_query(request, SamplesQuery), access_run(request.user, run_id)
+        offset = (query.page - 1) * query.limit
+        found = queries.samples_page(run, step=query.step, tag=query.tag, offset=offset, limit=query.limit)
+        answer = SamplesAnswer(
+            run_id=run.id,
+            samples=found.samples,
+            total=found.total,
+            page=query.page,
+            limit=query.limit,
+            total_pages=pages(found.total, query.limit),
+        )
+        return Response(answer.model_dump())
+
+
+class ProgressView(APIView):
+    scope = "runs"
+
+    @extend_schema(operation_id="get_run_progress", responses=ProgressAnswer)
+    def get(self, request: Request, run_id: str) -> Response:
+        progress = queries.progress_of(access_run(request.user, run_id))
+        answer = ProgressAnswer(
+            latest_step=progress.latest_step,
+            steps_with_samples=progress.steps_with_samples,
+            steps_with_distributions=progress.steps_with_samples,
+            last_updated_at=progress.last_updated_at,
+        )
+        return Response(answer.model_dump(mode="json"))
+
+
+class DistributionsView(APIView):
+    scope = "runs"
+
+    @extend_schema(operation_id="get_run_distribution", parameters=[DistributionQuery], responses=DistributionAnswer)
+    def get(self, request: Request, run_id: str) -> Response:
+        query, run = read_query(request, DistributionQuery), access_run(request.user, run_id)
+        found = queries.distribution_of(run, column=query.type.rstrip("s"), step=query.step)
+        return Response(DistributionAnswer(bins=found.bins, step=found.step).model_dump())
+
+
+class CheckpointsView(APIView):
+    scope = "runs"
+
+    @extend_schema(operation_id="list_run_checkpoints", responses=CheckpointsAnswer)
+    def get(self, request: Request, run_id: str) -> Response:
+        rows = queries.checkpoints_of(access_run(request.user, run_id))
+        return Response(CheckpointsAnswer(checkpoints=[render_checkpoint(row) for row in rows]).model_dump(mode="json"))

@@ -1,0 +1,96 @@
+"""What must be true before a run is accepted: funds, model, pool, environments, warm start. Whoever fails is told which field.
+
+Knows the catalogue and the doors of other apps. Writes nothing.
+"""
+
+from dataclasses import dataclass, field
+
+from controlplane.core.errors import Invalid
+from controlplane.hub.access import resolve_release
+from controlplane.hub.models import Release
+from controlplane.hub.queries import release_spec
+from controlplane.pools.access import pool_for_model
+from controlplane.pools.errors import NoPool
+from controlplane.pools.models import Pool
+from controlplane.runs import access
+from controlplane.runs.request import RunRequest
+from controlplane.teams.actors import Actor
+from trainer.contracts.base import new_id
+from trainer.contracts.catalogue import BaseModelSpec, load_catalogue
+from trainer.contracts.run_config import EnvironmentRef, RunConfig
+
+Location = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """A run that may be made. `config` is effective: named, versions pinned, every default filled in."""
+
+    config: RunConfig
+    request: RunRequest = field(repr=False)
+    release_ids: list[str]
+    pool: Pool
+    init_from: str
+
+
+def plan_run(actor: Actor, request: RunRequest) -> RunPlan:
+    """Raises Invalid or NotFound naming the field or the object that is wrong."""
+    pool = check_model(request.config.model.name, ("body", "model", "name"))
+    _check_limits(request.config, load_catalogue()[pool.base_model])
+    config, release_ids = _pin_environments(actor, request)
+    init_from = _warm_start(actor, config) if config.checkpoint_id else ""
+    return RunPlan(config, request, release_ids, pool, init_from)
+
+
+def check_model(name: str, loc: Location) -> Pool:
+    """The pool that serves a base model."""
+    catalogue = load_catalogue()
+    if name not in catalogue:
+        raise Invalid(loc, f"no base model is called {name!r}", hint=f"There are: {', '.join(catalogue) or 'none'}.")
+    try:
+        return pool_for_model(name)
+    except NoPool:
+        raise Invalid(loc, f"no pool of this installation runs {name!r}") from None
+
+
+def _check_limits(config: RunConfig, model: BaseModelSpec) -> None:
+    if config.lora_rank > model.rank_max:
+        raise Invalid(("body", "lora_rank"), f"{config.lora_rank} is above the limit of {model.id}, {model.rank_max}")
+    if config.max_tokens >= model.context_tokens:
+        limit = f"leaves no room for a prompt in the {model.context_tokens} tokens of {model.id}"
+        raise Invalid(("body", "max_tokens"), f"{config.max_tokens} {limit}")
+
+
+def _pin_environments(actor: Actor, request: RunRequest) -> tuple[RunConfig, list[str]]:
+    config, forced = request.config, request.is_forced
+    training = [pin_environment(actor, ref, forced=forced) for ref in config.environments]
+    evaluated = [pin_environment(actor, ref, forced=forced) for ref in (config.eval.environments if config.eval else [])]
+    pinned = {"environments": [ref for ref, _ in training], "name": config.name or _default_name(training[0][0])}
+    if config.eval:
+        pinned["eval"] = config.eval.model_copy(update={"environments": [ref for ref, _ in evaluated]})
+    return config.model_copy(update=pinned), [release.pk for _, release in (*training, *evaluated)]
+
+
+def pin_environment(actor: Actor, ref: EnvironmentRef, *, forced: bool) -> tuple[EnvironmentRef, Release]:
+    """The reference with the version that it means now, and that release."""
+    name, at, version = ref.id.partition("@")
+    wanted = ref.version or (version if at else None)
+    release = resolve_release(actor, f"{name}@{wanted}" if wanted else name, forced=forced)
+    spec = release_spec(release)
+    return ref.model_copy(update={"id": spec.environment, "version": spec.version}), release
+
+
+def _default_name(ref: EnvironmentRef) -> str:
+    return f"{ref.id.rpartition('/')[2][:90]}-{new_id()[1:7]}"
+
+
+def _warm_start(actor: Actor, config: RunConfig) -> str:
+    """The artifact to begin from: a checkpoint of one of the team's runs on the same base model with the same adapter shape."""
+    checkpoint = access.access_checkpoint(actor, config.checkpoint_id or "")
+    if checkpoint.run.base_model != config.model.name:
+        raise Invalid(
+            ("body", "checkpoint_id"), f"the checkpoint belongs to {checkpoint.run.base_model}, not {config.model.name}"
+        )
+    if checkpoint.run.config["lora_rank"] != config.lora_rank:
+        raise Invalid(("body", "lora_rank"), f"the checkpoint has rank {checkpoint.run.config['lora_rank']}")
+    return checkpoint.path

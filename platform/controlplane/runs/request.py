@@ -1,0 +1,94 @@
+"""From the body of `POST /rft/runs` to a validated configuration: legacy keys, fields that we do not serve, secrets.
+
+Knows the public client's spelling. Refuses to know the database: whether model, environment and checkpoint exist is `preflight`'s.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from controlplane.core.errors import Invalid
+from controlplane.core.problems import validation_problems
+from controlplane.core.schemas import TEAM_FIELDS
+from trainer.contracts.run_config import RunConfig, Secret
+from trainer.contracts.toml_config import drop_legacy
+
+SECRETS_MAX = 64
+NOT_SERVED = {
+    "teacher": "training from a teacher model",
+    "monitoring": "forwarding metrics to another service",
+    "temp_scheduler": "a temperature schedule",
+    "extra_body": "extra sampling parameters",
+    "enable_thinking": "thinking control",
+    "reasoning_effort": "reasoning effort",
+    "val": "a validation set apart from [eval]",
+    "pre_batch_filters": "rollout filters",
+    "post_batch_filters": "rollout filters",
+    "cluster_name": "choosing a cluster",
+    "compute_size": "choosing a size of compute",
+    "tailscale": "private networks",
+}
+"""Fields of the public client that mean something we do not do. Empty ones are dropped; others are refused by name, since
+ignoring them would train something else than was asked for."""
+_SECRETS = TypeAdapter(list[Secret])
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    config: RunConfig
+    client_config: dict[str, Any]
+    """The free table `run_config`."""
+    notices: list[str]
+    is_forced: bool
+    """Whether the sender insists on a release that failed its check."""
+    secrets: dict[str, str] = field(repr=False)
+
+
+def parse_request(body: Mapping[str, Any], *, force: bool = False) -> RunRequest:
+    """Raises Invalid (422) naming every field that is unknown, malformed, out of range or not served."""
+    rest = {key: value for key, value in body.items() if key not in TEAM_FIELDS}
+    client_config = _take_free_table(rest)
+    secrets = _take_secrets(rest)
+    _refuse_unserved(rest)
+    kept, notices = drop_legacy(rest)
+    try:
+        config = RunConfig.model_validate(kept)
+    except ValidationError as error:
+        raise _refusal(error, "body") from None
+    return RunRequest(config, client_config, notices, force or client_config.get("force") is True, secrets)
+
+
+def _take_free_table(rest: dict[str, Any]) -> dict[str, Any]:
+    table = rest.pop("run_config", None) or {}
+    if not isinstance(table, dict):
+        raise Invalid(("body", "run_config"), "must be a table")
+    return table
+
+
+def _take_secrets(rest: dict[str, Any]) -> dict[str, str]:
+    given = rest.pop("secrets", None) or []
+    try:
+        secrets = _SECRETS.validate_python(given)
+    except ValidationError as error:
+        raise _refusal(error, "body", "secrets") from None
+    if len(secrets) > SECRETS_MAX:
+        raise Invalid(("body", "secrets"), f"{len(secrets)} secrets; at most {SECRETS_MAX} are taken")
+    return {secret.key: secret.value for secret in secrets}
+
+
+def _refuse_unserved(rest: dict[str, Any]) -> None:
+    if rest.get("loss") in {None, "rl"}:
+        rest.pop("loss", None)
+    elif "loss" in rest:
+        raise Invalid(("body", "loss"), f'{rest["loss"]!r} is not served; this installation trains with loss "rl"')
+    for name, meaning in NOT_SERVED.items():
+        if rest.pop(name, None) not in (None, [], {}):
+            raise Invalid(("body", name), f"{meaning} is not served by this installation; leave the field out")
+
+
+def _refusal(error: ValidationError, *root: str) -> Invalid:
+    refused = Invalid(root, "The configuration is not valid.")
+    refused.problems = [replace(problem, loc=(*root, *problem.loc[1:])) for problem in validation_problems(error)]
+    return refused

@@ -1,0 +1,96 @@
+"""A run's history as server-sent events: `id` is the event's seq, the data is the event.
+
+Rows are what is streamed; the doorbell only says when to look. So a lost ring delays an event and never loses one, and a reader
+that comes back with the id of the last event it saw misses nothing and sees nothing twice. Refuses to hold a transaction open
+between looks. After the last event of a run that has ended comes `event: end`.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from asgiref.sync import sync_to_async
+from django.http import HttpRequest, HttpResponseBase, HttpResponseNotAllowed, StreamingHttpResponse
+
+from controlplane.core import doorbell
+from controlplane.core.errors import Forbidden, Invalid
+from controlplane.core.tenancy import acting_for
+from controlplane.runs import queries
+from controlplane.runs.access import access_run
+from controlplane.runs.history import channel
+from controlplane.runs.models import RunEvent
+from controlplane.runs.schemas import render_event
+from controlplane.runs.states import is_terminal
+from controlplane.teams.actors import Actor
+from controlplane.teams.authentication import async_actor_of
+from trainer.contracts.events import RunState
+
+PAGE_EVENTS = 500
+POLL_S = 5.0
+"""Also the interval of the heartbeat comments, which keep proxies from closing a quiet stream."""
+RETRY_MS = 3_000
+SEQ_MAX = 2**63 - 1
+
+
+async def stream_run_events(request: HttpRequest, run_id: str) -> HttpResponseBase:
+    """`GET /rft/runs/{id}/events`, resumed by the header `Last-Event-ID` or by `?after=`."""
+    if request.method != "GET":
+        return HttpResponseNotAllowed(["GET"])
+    actor = await async_actor_of(request)
+    if not actor.may("runs:read"):
+        raise Forbidden("The API key lacks the scope runs:read.", code="scope_missing")
+    after = resume_point(request)
+    await sync_to_async(_look)(actor, run_id, after)
+    response = StreamingHttpResponse(event_stream(actor, run_id, after), content_type="text/event-stream")
+    response["Cache-Control"] = "no-cache"
+    response["X-Accel-Buffering"] = "no"
+    return response
+
+
+def resume_point(request: HttpRequest) -> int:
+    """The seq that the reader has seen. The header wins: a browser that reconnects repeats the address it began with."""
+    given = request.headers.get("Last-Event-ID") or request.GET.get("after") or "0"
+    if not given.isdecimal() or int(given) > SEQ_MAX:
+        raise Invalid(("query", "after"), "must be the id of an event")
+    return int(given)
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one look at the rows found. `has_ended` holds only when nothing is left behind these events."""
+
+    events: list[RunEvent]
+    has_ended: bool
+
+
+def _look(actor: Actor, run_id: str, after: int) -> Look:
+    with acting_for(actor.team_id):
+        # The run first: an event committed between the two reads is then streamed, never skipped by an early end.
+        run = access_run(actor, run_id)
+        events = queries.events_after(run_id, after, limit=PAGE_EVENTS)
+    seen = events[-1].seq if events else after
+    return Look(events, is_terminal(RunState(run.state)) and seen >= run.events_count)
+
+
+async def event_stream(actor: Actor, run_id: str, after: int) -> AsyncIterator[str]:
+    yield f"retry: {RETRY_MS}\n\n"
+    async with aclosing(doorbell.listen(channel(run_id), every_s=POLL_S)) as rings:
+        async for _ in rings:
+            look = await sync_to_async(_look)(actor, run_id, after)
+            while look.events:
+                for event in look.events:
+                    yield sse_message(event)
+                after = look.events[-1].seq
+                if look.has_ended or len(look.events) < PAGE_EVENTS:
+                    break
+                look = await sync_to_async(_look)(actor, run_id, after)
+            if look.has_ended:
+                yield "event: end\ndata: {}\n\n"
+                return
+            yield ": alive\n\n"
+            await asyncio.sleep(0)
+
+
+def sse_message(event: RunEvent) -> str:
+    return f"id: {event.seq}\ndata: {render_event(event).model_dump_json()}\n\n"
