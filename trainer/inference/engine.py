@@ -1,0 +1,187 @@
+"""The engine's own thread and its door to asyncio. Knows hand-over, deadlines and stopping; refuses to know HTTP and text.
+
+Requests go in through an inbox; news comes out in one call per step on the event loop. When a step raises, every request ends
+with an error and `on_fatal` is called: the process is then restarted from outside, since nothing in here can be trusted.
+"""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from trainer.inference.core import EngineCore
+from trainer.inference.errors import EngineStopped, Saturated
+from trainer.inference.limits import EngineLimits
+from trainer.inference.metrics import EngineMetrics
+from trainer.inference.sequence import FinishReason, Sequence, SequenceState
+
+_logger = logging.getLogger(__name__)
+_EXPIRY_INTERVAL_S = 0.1
+
+
+@dataclass(eq=False)
+class Ticket:
+    """The event loop's side of a submitted sequence."""
+
+    sequence: Sequence
+    _news: asyncio.Event
+
+    async def progress(self) -> None:
+        """Wait for news: a token where the sequence streams, or its end."""
+        if not self.sequence.is_finished:
+            await self._news.wait()
+        self._news.clear()
+
+    async def finished(self) -> Sequence:
+        while not self.sequence.is_finished:
+            await self.progress()
+        return self.sequence
+
+
+class Engine:
+    """Drives one `EngineCore`. All public methods are for the event loop that `start` was called on."""
+
+    def __init__(self, core: EngineCore, limits: EngineLimits, metrics: EngineMetrics, *, on_fatal: Callable[[], None]):
+        self._core = core
+        self._limits = limits
+        self._metrics = metrics
+        self._on_fatal = on_fatal
+        self._inbox: list[tuple[Sequence, FinishReason | None]] = []
+        """(sequence, None) submits it; (sequence, reason) ends it."""
+        self._bell = threading.Condition()
+        self._stopping = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._tickets: dict[Sequence, Ticket] = {}
+        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+        self.generated_at_s: float | None = None
+        """When a token was last sampled, on the monotonic clock."""
+        metrics.kv_blocks_total.set(core.cache.blocks_total)
+
+    def start(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._thread.start()
+
+    async def stop(self) -> None:
+        """End the thread; whoever still runs is ended with reason `engine`."""
+        with self._bell:
+            self._stopping = True
+            self._bell.notify()
+        await asyncio.to_thread(self._thread.join)
+        self._settle(list(self._tickets))
+
+    @property
+    def in_flight_count(self) -> int:
+        """Sequences in the running batch."""
+        return len(self._core.scheduler.running)
+
+    def submit(self, sequence: Sequence) -> Ticket:
+        """Queue a sequence. Raises Saturated when the queue is full, EngineStopped when nothing runs any more."""
+        if self._stopping:
+            raise EngineStopped("the engine is stopping")
+        if len(self._tickets) >= self._limits.sequences_max + self._limits.waiting_max and not sequence.urgent:
+            raise Saturated(f"{self._limits.waiting_max} requests are waiting; try again later")
+        ticket = self._tickets[sequence] = Ticket(sequence, asyncio.Event())
+        self._post(sequence, None)
+        return ticket
+
+    def abort(self, sequence: Sequence) -> None:
+        """End a sequence whose client went away. A finished one is left as it is."""
+        if not sequence.is_finished:
+            self._post(sequence, FinishReason.ABORT)
+
+    def _post(self, sequence: Sequence, reason: FinishReason | None) -> None:
+        with self._bell:
+            self._inbox.append((sequence, reason))
+            self._bell.notify()
+
+    def _run(self) -> None:
+        try:
+            next_expiry_at_s = 0.0
+            while self._take_inbox():
+                now_s = time.monotonic()
+                if now_s >= next_expiry_at_s:
+                    self._expire(now_s)
+                    next_expiry_at_s = now_s + _EXPIRY_INTERVAL_S
+                self._step()
+        except Exception:
+            _logger.exception("the engine's step failed; every request ends and the process must restart")
+            self._stopping = True
+            self._call_loop(self._on_fatal)
+        finally:
+            self._end_everyone()
+
+    def _take_inbox(self) -> bool:
+        """Apply what came in; sleep while there is nothing to do. False when the engine stops."""
+        with self._bell:
+            while not (self._inbox or self._stopping or self._core.scheduler.has_work):
+                self._bell.wait()
+            inbox, self._inbox = self._inbox, []
+        ended = []
+        for sequence, reason in inbox:
+            if reason is None:
+                self._core.scheduler.add(sequence)
+            elif not sequence.is_finished:
+                self._core.finish(sequence, reason)
+                ended.append(sequence)
+        self._publish(ended)
+        return not self._stopping
+
+    def _expire(self, now_s: float) -> None:
+        expired = self._core.scheduler.expired(now_s)
+        for sequence in expired:
+            self._core.finish(sequence, FinishReason.DEADLINE)
+        self._publish(expired)
+
+    def _step(self) -> None:
+        started_s = time.perf_counter()
+        progressed = self._core.step()
+        scheduler = self._core.scheduler
+        self._metrics.running.set(len(scheduler.running))
+        self._metrics.waiting.set(len(scheduler.waiting))
+        self._metrics.kv_blocks_used.set(self._core.cache.blocks_total - self._core.cache.free_count)
+        if progressed:
+            self.generated_at_s = time.monotonic()
+            self._metrics.step_s.observe(time.perf_counter() - started_s)
+            self._metrics.step_rows.observe(len(progressed))
+            self._publish([sequence for sequence in progressed if sequence.streams or sequence.is_finished])
+
+    def _end_everyone(self) -> None:
+        with self._bell:
+            inbox, self._inbox = self._inbox, []
+        sequences = [sequence for sequence, _ in inbox] + self._core.scheduler.running + list(self._core.scheduler.waiting)
+        for sequence in sequences:
+            if not sequence.is_finished:
+                sequence.finish_reason = FinishReason.ENGINE
+                sequence.state = SequenceState.FINISHED
+        self._publish(sequences)
+
+    def _publish(self, sequences: list[Sequence]) -> None:
+        if sequences:
+            self._call_loop(lambda: self._settle(sequences))
+
+    def _call_loop(self, callback: Callable[[], None]) -> None:
+        assert self._loop is not None
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(callback)
+
+    def _settle(self, sequences: list[Sequence]) -> None:
+        """On the event loop: wake the readers, and book what has ended."""
+        for sequence in sequences:
+            ticket = self._tickets.get(sequence)
+            if ticket is None:
+                continue
+            if sequence.is_finished:
+                del self._tickets[sequence]
+                self._book(sequence)
+            ticket._news.set()
+
+    def _book(self, sequence: Sequence) -> None:
+        metrics, now_s = self._metrics, time.monotonic()
+        metrics.finished.labels(str(sequence.finish_reason)).inc()
+        metrics.prompt_tokens.inc(len(sequence.prompt))
+        metrics.completion_tokens.inc(len(sequence.token_ids))
+        metrics.request_s.observe(now_s - sequence.submitted_at_s)
+        if sequence.first_token_at_s is not None:
+            metrics.time_to_first_token_s.observe(sequence.first_token_at_s - sequence.submitted_at_s)
