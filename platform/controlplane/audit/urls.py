@@ -1,5 +1,8 @@
-"""Routes of the app, below `/api/v1` (see `controlplane.urls`)."""
+"""Routes of the audit log, below `/api/v1`."""
 
 from django.urls import URLPattern
 
-urlpatterns: list[URLPattern] = []
+from controlplane.audit import api
+from controlplane.core.routes import endpoint
+
+urlpatterns: list[URLPattern] = [*endpoint("audit-events", api.AuditEventsView)]

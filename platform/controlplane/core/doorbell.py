@@ -20,9 +20,7 @@ CONNECT_TIMEOUT_S = 2.0
 
 @cache
 def publisher() -> "redis.Redis":
-    return redis.Redis.from_url(
-        settings.BROKER_URL, socket_connect_timeout=CONNECT_TIMEOUT_S, socket_timeout=CONNECT_TIMEOUT_S
-    )
+    return redis.Redis.from_url(settings.BROKER_URL, socket_connect_timeout=CONNECT_TIMEOUT_S, socket_timeout=CONNECT_TIMEOUT_S)
 
 
 def ring(channel: str) -> None:

@@ -7,9 +7,11 @@ from typing import Any, TypeVar
 
 import pydantic
 from django.http import HttpRequest
+from drf_spectacular.utils import OpenApiParameter
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from controlplane.core.errors import Invalid
 from controlplane.core.problems import validation_problems
@@ -67,3 +69,23 @@ def _validate(model: type[B], given: Any, root: str) -> B:
         refused = Invalid((root,), "The request is not valid.")
         refused.problems = validation_problems(error, root)
         raise refused from None
+
+
+def query_parameters(model: type[Query]) -> list[OpenApiParameter]:
+    """The same model as parameters of the OpenAPI document."""
+    properties = model.model_json_schema()["properties"]
+    return [
+        OpenApiParameter(
+            name=info.alias or name,
+            type=properties[info.alias or name],  # type: ignore[arg-type]
+            location=OpenApiParameter.QUERY,
+            required=info.is_required(),
+            description=info.description or "",
+        )
+        for name, info in model.model_fields.items()
+    ]
+
+
+def render(answer: Answer, status: int = 200) -> Response:
+    """An answer as JSON: the model decides the spelling, pydantic the formats."""
+    return Response(answer.model_dump(mode="json"), status=status)

@@ -1,5 +1,8 @@
-"""Routes of the app, below `/api/v1` (see `controlplane.urls`)."""
+"""Routes of the API about itself, below `/api/v1`."""
 
 from django.urls import URLPattern
+from drf_spectacular.views import SpectacularJSONAPIView
 
-urlpatterns: list[URLPattern] = []
+from controlplane.core.routes import endpoint
+
+urlpatterns: list[URLPattern] = [*endpoint("openapi.json", SpectacularJSONAPIView)]

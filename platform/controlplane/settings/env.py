@@ -71,7 +71,9 @@ class Environment(BaseModel):
             environment = cls.model_validate(given)
             _HTTP_URL.validate_python(environment.public_origin)
         except ValidationError as error:
-            problems = "\n".join(f"  {_variable(problem['loc'])}: {problem['msg']}" for problem in error.errors(include_input=False))
+            problems = "\n".join(
+                f"  {_variable(problem['loc'])}: {problem['msg']}" for problem in error.errors(include_input=False)
+            )
             raise SettingsError(f"the environment is incomplete (docs/settings.md):\n{problems}") from None
         return environment
 

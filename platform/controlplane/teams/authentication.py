@@ -112,4 +112,3 @@ def _team_in_body(request: Request) -> str | None:
     data = request.data
     named = (data.get("team_id") or data.get("teamId")) if isinstance(data, dict) else None
     return named[:TEAM_ID_LENGTH_MAX] if isinstance(named, str) else None
-

@@ -32,7 +32,9 @@ class User(AbstractBaseUser, PublicIdModel):
     REQUIRED_FIELDS: list[str] = []
 
     class Meta:
-        constraints = (models.CheckConstraint(condition=models.Q(email=models.functions.Lower("email")), name="user_email_lower"),)
+        constraints = (
+            models.CheckConstraint(condition=models.Q(email=models.functions.Lower("email")), name="user_email_lower"),
+        )
 
 
 class Team(PublicIdModel):

@@ -1,7 +1,7 @@
 """The object store in an S3 bucket. Knows boto3's calls; credentials come from its own chain of variables and roles.
 
-Signature version 4 and path addressing are set: the default presigned PUT is refused by most servers but Amazon's. S3 cannot limit
-the size of a presigned PUT; whoever takes the upload in checks `stat` against its limit.
+Signature version 4 and path addressing are set: the default presigned PUT is refused by most servers but Amazon's. S3 cannot
+limit the size of a presigned PUT; whoever takes the upload in checks `stat` against its limit.
 """
 
 import hashlib
