@@ -1,8 +1,8 @@
 """The Docker driver: the same box by an engine on this host, through its command line; used where asked and available.
 
-Knows `docker run`'s flags. Refuses to know what runs inside. The image is empty: /usr and the environments are bound read-only from
-the host, as in the bubblewrap driver, so that no registry is needed and both boxes see the same files. The engine's default seccomp
-profile, no capabilities, no network.
+Knows `docker run`'s flags. Refuses to know what runs inside. The image is empty: /usr and the environments are bound read-only
+from the host, as in the bubblewrap driver, so that no registry is needed and both boxes see the same files. The engine's default
+seccomp profile, no capabilities, no network.
 """
 
 import asyncio
@@ -73,7 +73,7 @@ def container_name(sandbox_id: str) -> str:
 
 
 def docker_argv(docker: str, spec: SandboxSpec, uid: int, gid: int) -> list[str]:
-    """`docker run` of one box. As root the process keeps uid 0 without any capability: bound folders of the caller stay writable."""
+    """`docker run` of one box. It runs as the caller, without any capability, so that the caller's bound folders are writable."""
     limits = spec.limits
     argv = [docker, "run", "--name", container_name(spec.sandbox_id), "--label", f"{LABEL}={spec.sandbox_id}"]
     for name, value in spec.labels.items():

@@ -1,0 +1,53 @@
+"""`python -m trainer.runner FOLDER`: serve the environment that FOLDER/config.json names on FOLDER/run.sock, until killed.
+
+Knows the bound folder. stdout and stderr are the tenant's log and never a protocol.
+"""
+
+import asyncio
+import logging
+import sys
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+# Before verifiers: the MCP package would otherwise install a handler that prints every request.
+logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+
+from aiohttp import web  # noqa: E402
+
+from trainer.contracts.rollouts import MODEL_PORT, MODEL_SOCKET, RUN_SOCKET, RUNNER_CONFIG, RunnerConfig  # noqa: E402
+from trainer.runner import chat_harness, toolserver  # noqa: E402
+from trainer.runner.environment import Environment  # noqa: E402
+from trainer.runner.forwarder import start_forwarder  # noqa: E402
+from trainer.runner.service import RunnerService  # noqa: E402
+
+log = logging.getLogger("trainer.runner")
+
+
+async def serve(folder: Path) -> None:
+    chat_harness.register()
+    toolserver.install()
+    environment = Environment(RunnerConfig.model_validate_json((folder / RUNNER_CONFIG).read_bytes()))
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(await start_forwarder(folder / MODEL_SOCKET, MODEL_PORT))
+        # An orchestrator that hangs up has given the rollout up: cancel it.
+        runner = web.AppRunner(RunnerService(environment).application(), handler_cancellation=True, access_log=None)
+        await runner.setup()
+        stack.push_async_callback(runner.cleanup)
+        await web.UnixSite(runner, str(folder / RUN_SOCKET)).start()
+        await environment.load(stack)
+        await asyncio.Event().wait()
+
+
+def main() -> None:
+    loop = asyncio.new_event_loop()
+    service = loop.create_task(serve(Path(sys.argv[1])))
+    while not service.done():
+        try:
+            loop.run_until_complete(service)
+        except SystemExit as error:
+            # Tenant code called sys.exit in some task, which leaves the loop through here. The loop is whole: go on.
+            log.error("the environment raised SystemExit(%r)", error.code)
+
+
+if __name__ == "__main__":
+    main()

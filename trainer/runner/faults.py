@@ -1,0 +1,65 @@
+"""Exceptions and recorded errors as `TenantError`: type, message, and the innermost line of the tenant's own code.
+
+Knows tracebacks and where a release is installed. Refuses to know outcomes.
+"""
+
+import re
+import sys
+import traceback
+from collections.abc import Iterator
+
+from verifiers.v1.trace import Error
+
+from trainer.contracts.rollouts import TEXT_MAX, TenantError
+
+_MODULE_MAX, _NAME_MAX = 512, 128
+_TRACEBACK_LINE = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
+
+
+def from_exception(error: BaseException, prefix: str = sys.prefix) -> TenantError:
+    """Frames of the whole chain of causes count: the library wraps what a tenant raised."""
+    frames = [frame for frame in _chain_frames(error) if _is_tenant(frame[0], prefix)]
+    text = str(error)
+    if isinstance(error, SystemExit):
+        text = f"the environment called sys.exit({error.code!r})"
+    missing = _missing_module(error)
+    if missing and missing not in text:
+        text = f"{text} (No module named {missing!r})"
+    return _tenant_error(type(error).__name__, text, frames[-1] if frames else None)
+
+
+def from_record(error: Error, prefix: str = sys.prefix) -> TenantError:
+    """An error that the library recorded on a trace or an episode, its traceback kept as text."""
+    found = ((file, int(line), function) for file, line, function in _TRACEBACK_LINE.findall(error.traceback or ""))
+    frames = [frame for frame in found if _is_tenant(frame[0], prefix)]
+    return _tenant_error(error.type, error.message, frames[-1] if frames else None)
+
+
+def _tenant_error(kind: str, message: str, frame: tuple[str, int, str] | None) -> TenantError:
+    place = {}
+    if frame:
+        file, line, function = frame
+        place = {"module": file.split("site-packages/")[-1][-_MODULE_MAX:], "line": line, "function": function[:_NAME_MAX]}
+    return TenantError(type=kind[:_NAME_MAX], message=message[:TEXT_MAX], **place)
+
+
+def _chain_frames(error: BaseException) -> Iterator[tuple[str, int, str]]:
+    """(file, line, function) from the outermost error to its first cause."""
+    current: BaseException | None = error
+    while current is not None:
+        for frame in traceback.extract_tb(current.__traceback__):
+            yield frame.filename, frame.lineno or 0, frame.name
+        if isinstance(current, SyntaxError) and current.filename:
+            yield current.filename, current.lineno or 0, "<module>"
+        current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
+
+
+def _is_tenant(file: str, prefix: str) -> bool:
+    """Below the release's own environment; the base's packages live under another prefix."""
+    return file.startswith(f"{prefix}/")
+
+
+def _missing_module(error: BaseException) -> str | None:
+    """The module that an import really missed: the library's own message names the environment instead."""
+    cause = error.__cause__
+    return cause.name if isinstance(error, ModuleNotFoundError) and isinstance(cause, ModuleNotFoundError) else None

@@ -1,0 +1,106 @@
+"""A finished episode as the `RolloutEnd` that goes out: the outcome rule, whose fault it was, what the page shows.
+
+Knows the library's traces. Refuses to trust `ok`: a scoring that timed out and a reward that is not a number both leave it true.
+
+    failed       the library recorded an error
+    incomplete   a stage timed out, or any reward is absent, not finite or out of range
+    ok           anything else; only then there is a reward
+"""
+
+import math
+from typing import Any, Literal
+
+from verifiers.v1.episode import Episode
+from verifiers.v1.trace import Trace
+from verifiers.v1.types import Message, content_text
+
+from trainer.contracts.rollouts import REWARDS_MAX, TRACES_MAX, RolloutEnd, TenantError, TraceReport
+from trainer.runner.chat_harness import interrupted_calls
+from trainer.runner.faults import from_record
+
+_SCORE_MAX = 1e6
+_ERRORS_MAX = 16
+_MESSAGES_MAX = 512
+_MESSAGE_CHARS = 20_000
+_NAME_CHARS = 128
+_PROVIDER_ERRORS = frozenset(
+    {"ProviderError", "MalformedGenerateResponseError", "InterceptionError", "TunnelError", "SandboxError"}
+)
+_CALLERS_FAULT = frozenset({400, 413, 422})
+
+Fault = Literal["none", "tenant", "infrastructure"]
+
+
+def report_episode(episode: Episode) -> RolloutEnd:
+    """Everything about a played episode. No traces at all is possible: then the episode's own errors say why."""
+    traces = [report_trace(trace) for trace in episode.traces[:TRACES_MAX]]
+    state = "failed" if not episode.ok else next((trace.state for trace in traces if trace.state != "ok"), "ok")
+    errors = [from_record(error) for error in episode.errors[-_ERRORS_MAX:]]
+    fault = "none" if state == "ok" else fault_of(episode.traces)
+    return RolloutEnd(state=state, traces=traces, errors=errors, fault=fault)
+
+
+def fault_of(traces: list[Trace]) -> Fault:
+    """Ours when a model call failed or was still unanswered, the tenant's otherwise. Read from the calls, since the error that
+    the harness saw is only their echo."""
+    for trace in traces:
+        was_waiting = trace.id in interrupted_calls
+        interrupted_calls.discard(trace.id)
+        if was_waiting or _provider_failed(trace):
+            return "infrastructure"
+    return "tenant"
+
+
+def _provider_failed(trace: Trace) -> bool:
+    error = trace.calls[-1].error if trace.calls else None
+    return error is not None and error.type in _PROVIDER_ERRORS and error.status_code not in _CALLERS_FAULT
+
+
+def report_trace(trace: Trace) -> TraceReport:
+    scores = {
+        name[:_NAME_CHARS]: None if reward is None else reward.score for name, reward in list(trace.rewards.items())[:REWARDS_MAX]
+    }
+    bad = [name for name, score in scores.items() if not _is_score(score)]
+    if trace.ok and _is_score(trace.reward) and not trace.is_timeout and not bad:
+        state = "ok"
+    else:
+        state = "incomplete" if trace.ok else "failed"
+    return TraceReport(
+        trace_id=trace.id,
+        agent=trace.agent.name,
+        trainable=trace.agent.trainable,
+        state=state,
+        stop=(trace.stop_condition or "")[:_NAME_CHARS] or None,
+        reward=trace.reward if state == "ok" else None,
+        rewards={name: None if name in bad else score for name, score in scores.items()},
+        metrics={name[:_NAME_CHARS]: value for name, value in list(trace.metrics.items())[:REWARDS_MAX] if _is_score(value)},
+        turns=trace.num_turns,
+        truncated=trace.is_truncated,
+        errors=_errors(trace, scores, bad),
+        messages=[_display(message) for message in trace.messages[-_MESSAGES_MAX:]],
+    )
+
+
+def _is_score(value: float | None) -> bool:
+    return value is not None and math.isfinite(value) and abs(value) <= _SCORE_MAX
+
+
+def _errors(trace: Trace, scores: dict[str, float | None], bad: list[str]) -> list[TenantError]:
+    """The library's errors, and one for each thing that it let pass."""
+    errors = [from_record(error) for error in trace.errors]
+    if trace.is_timeout:
+        errors.append(TenantError(type="Timeout", message=f"{(trace.stop_condition or 'stage').replace('_', ' ')}"))
+    elif trace.ok:
+        errors += [TenantError(type="BadReward", message=f"reward {name!r} is {scores[name]}", function=name) for name in bad]
+        if not bad and not _is_score(trace.reward):
+            errors.append(TenantError(type="BadReward", message=f"the weighted reward is {trace.reward}"))
+    return errors[-_ERRORS_MAX:]
+
+
+def _display(message: Message) -> dict[str, Any]:
+    shown: dict[str, Any] = {"role": message.role, "content": content_text(message.content)[:_MESSAGE_CHARS]}
+    if calls := getattr(message, "tool_calls", None):
+        shown["tool_calls"] = [{"name": call.name, "arguments": call.arguments[:_MESSAGE_CHARS]} for call in calls[:_ERRORS_MAX]]
+    if name := getattr(message, "name", None):
+        shown["name"] = name
+    return shown

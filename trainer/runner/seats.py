@@ -1,0 +1,69 @@
+"""The library's configuration, with every default replaced that would be unlimited or point elsewhere.
+
+Knows the names of the library's settings. Refuses to know tasks. Resolving a configuration imports tenant code.
+"""
+
+import os
+from typing import Any
+
+import verifiers.v1 as vf
+from verifiers.v1.clients import ModelContext
+from verifiers.v1.configs.agent import AgentConfig
+from verifiers.v1.utils.loaders import env_config_type
+
+from trainer.contracts.rollouts import MODEL_PORT, RolloutRequest, RunnerConfig, RunnerLimits
+from trainer.runner.chat_harness import HARNESS_ID
+
+_KEY_VARIABLE = "ROOTSTOCK_MODEL_KEY"
+_BASE_URL = f"http://127.0.0.1:{MODEL_PORT}/v1"
+_CONNECT_S = 5.0
+_INTERCEPTED_PER_SERVER = 256
+
+
+def environment_config(config: RunnerConfig) -> vf.EnvConfig:
+    """The validated configuration of the tenant's environment. Raises whatever its import or its validators raise."""
+    limits = config.limits
+    seats = [
+        name for name, field in env_config_type(config.environment).model_fields.items() if isinstance(field.default, AgentConfig)
+    ]
+    raw: dict[str, Any] = {name: _seat(limits) for name in seats}
+    raw["taskset"] = {**config.args, "id": config.environment}
+    raw["timeout"] = {"episode": _episode_s(limits), "finalize": limits.scoring_s}
+    raw["interception"] = {"type": "elastic", "multiplex": _INTERCEPTED_PER_SERVER}
+    return vf.resolve_env_config(raw)
+
+
+def _seat(limits: RunnerLimits) -> dict[str, Any]:
+    return {
+        "runtime": {"type": "subprocess"},
+        "harness": {"id": HARNESS_ID},
+        "max_turns": limits.max_turns,
+        "max_total_tokens": limits.max_total_tokens,
+        "network_notice": False,
+        "timeout": {
+            "setup": limits.setup_s,
+            "rollout": limits.rollout_s,
+            "finalize": limits.scoring_s,
+            "scoring": limits.scoring_s,
+        },
+    }
+
+
+def _episode_s(limits: RunnerLimits) -> float:
+    """Above the sum of the stages, so that the stage is named and not the episode."""
+    return limits.setup_s + limits.rollout_s + 2 * limits.scoring_s + 10.0
+
+
+def model_context(request: RolloutRequest, config: RunnerConfig) -> ModelContext:
+    """Policy, client and sampling of one rollout. The key is a placeholder: the socket itself is the permission."""
+    os.environ.setdefault(_KEY_VARIABLE, "local")
+    common = {
+        "base_url": _BASE_URL,
+        "api_key_var": _KEY_VARIABLE,
+        "timeout": {"connect": _CONNECT_S, "read": request.deadline_s},
+    }
+    if request.client == "eval":
+        client = vf.EvalClientConfig(**common)
+    else:
+        client = vf.TrainClientConfig(**common, renderer=config.renderer, renderer_model_name=config.tokenizer_path)
+    return ModelContext(request.policy, client, vf.SamplingConfig(**request.sampling.model_dump()))
