@@ -1,13 +1,15 @@
 """What every test can ask for: a PostgreSQL and a Valkey of their own, a clock that can be shifted, an empty object store.
 
-Knows how a test database is made: the owner migrates a template once, each session works on a copy of it, as the application's own
-role, so that row-level security holds in tests as it does in production. Unit tests touch none of it.
+The owner migrates a template once, each session works on a copy of it as the application's own role, so that row-level security
+holds in tests as it does in production. Unit tests touch none of it.
 
 `ROOTSTOCK_TEST_DIR` (default `.rootstock/test`) holds the servers; two sessions at a time need a folder each.
 """
 
 import os
 import tempfile
+
+from django.conf import settings
 
 _SCRATCH = tempfile.TemporaryDirectory(prefix="rootstock-test-")
 
@@ -26,5 +28,7 @@ os.environ |= {
     "ROOTSTOCK_LOG_DIR": f"{_SCRATCH.name}/logs",
 }
 os.environ.pop("DATABASE_ADMIN_URL", None)
+# pytest-django sets Django up where it finds settings that are loaded.
+assert settings.ROOT_URLCONF
 
 pytest_plugins = ["tests.fixtures.services", "tests.fixtures.database", "tests.fixtures.clients"]

@@ -36,7 +36,7 @@ class AppendOnly(_TableRule):
     """Rows are added and never changed or removed, by anybody: rights for the application, a trigger for everybody else."""
 
     def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
-        schema_editor.execute(_REVOKE.format(table=self.table, privileges="UPDATE, DELETE, TRUNCATE"))
+        schema_editor.execute(_REVOKE.format(table=self.table, privileges="UPDATE, DELETE, TRUNCATE"), None)
         schema_editor.execute(
             f'CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON "{self.table}" '
             "FOR EACH STATEMENT EXECUTE FUNCTION rootstock_refuse_change()"
@@ -53,7 +53,7 @@ class OwnerWrites(_TableRule):
     """The application's role may read the table and never write it."""
 
     def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
-        schema_editor.execute(_REVOKE.format(table=self.table, privileges="INSERT, UPDATE, DELETE, TRUNCATE"))
+        schema_editor.execute(_REVOKE.format(table=self.table, privileges="INSERT, UPDATE, DELETE, TRUNCATE"), None)
 
     def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
         """Rights that were taken are given back by `bootstrap_database`, which knows the role."""

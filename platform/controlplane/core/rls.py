@@ -34,7 +34,7 @@ class EnableRowSecurity(Operation):
 
     def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
         for statement in self.statements():
-            schema_editor.execute(statement)
+            schema_editor.execute(statement, None)
 
     def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
         for policy in ("tenant", "public_read"):

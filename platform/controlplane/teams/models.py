@@ -6,6 +6,7 @@ A team is the tenant. Every user has a personal team, whose slug is the user's p
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models.functions import Lower
 
 from controlplane.core.clock import DatabaseNow
 from controlplane.core.models import PublicIdModel, TenantModel
@@ -32,9 +33,7 @@ class User(AbstractBaseUser, PublicIdModel):
     REQUIRED_FIELDS: list[str] = []
 
     class Meta:
-        constraints = (
-            models.CheckConstraint(condition=models.Q(email=models.functions.Lower("email")), name="user_email_lower"),
-        )
+        constraints = (models.CheckConstraint(condition=models.Q(email=Lower("email")), name="user_email_lower"),)
 
 
 class Team(PublicIdModel):

@@ -7,21 +7,8 @@ from controlplane.core.errors import Invalid
 from controlplane.teams.models import SLUG_LENGTH_MAX, SLUG_PATTERN
 
 RESERVED = frozenset(
-    {
-        "admin",
-        "api",
-        "dashboard",
-        "docs",
-        "healthz",
-        "hub",
-        "internal",
-        "objects",
-        "prime",
-        "rootstock",
-        "settings",
-        "static",
-        "www",
-    }
+    {"admin", "api", "dashboard", "docs", "healthz", "hub", "internal", "objects"}
+    | {"prime", "rootstock", "settings", "static", "www"}
 )
 
 

@@ -7,7 +7,10 @@ from django.views.decorators.http import require_safe
 
 from controlplane.core import broker
 
-MISSING_FRONTEND = "<!doctype html><title>Rootstock</title><p>The API is up. The dashboard is not built: run <code>make frontend</code> and restart."
+MISSING_FRONTEND = (
+    "<!doctype html><title>Rootstock</title>"
+    "<p>The API is up. The dashboard is not built: run <code>make frontend</code> and restart."
+)
 
 
 @require_safe
