@@ -1,8 +1,8 @@
 """Tool servers inside this process instead of one Python interpreter each.
 
-Knows how the library launches a toolset, and takes that one function's place for toolsets placed in a subprocess: the library's way
-costs three seconds of processor time per rollout and, for a module without a main guard, three minutes of silence. Refuses to know
-tools. The contract kept: same setup calls, same state channel, same URL shape.
+Knows how the library launches a toolset, and takes that one function's place for toolsets placed in a subprocess: the library's
+way costs three seconds of processor time per rollout and, for a module without a main guard, three minutes of silence. Refuses to
+know tools. The contract kept: same setup calls, same state channel, same URL shape.
 """
 
 import asyncio
