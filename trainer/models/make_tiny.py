@@ -1,4 +1,4 @@
-"""Make the tiny base model: `python -m trainer.models.make_tiny [--out FOLDER] [--seed 0]`, about 90 seconds of one core.
+"""Make the tiny base model: `python -m trainer.models.make_tiny [--out FOLDER] [--seed 0]`, about two minutes of one core.
 
 Knows the layout of a shipped model: `weights/` (config.json, model.safetensors in bfloat16) and `tokenizer/`. A model that
 misses a gate is not written.

@@ -14,7 +14,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from trainer.models.tiny_recipe.lessons import IGNORED, Turn, lessons_of_step, tokens_of
 from trainer.models.tiny_recipe.tokenizer import CONTEXT_TOKENS, PAD, TURN_END, VOCABULARY_SIZE
 
-STEPS = 1500
+STEPS = 2000
 LEARNING_RATE = 4e-3
 
 

@@ -1,0 +1,76 @@
+"""Steps in progress and the choice of what goes into the next pack.
+
+Knows token budgets and fairness between runs. Refuses to know threads and files.
+"""
+
+from collections.abc import Sequence
+from time import monotonic
+
+from trainer.contracts.samples import TrainBatch
+from trainer.core.packs import Accumulation, PackPart
+from trainer.core.streams import BatchStreams, SampleStreams
+from trainer.core.tenants import Tenant
+
+
+class StepJob:
+    """One run's batch on its way through packs."""
+
+    def __init__(self, tenant: Tenant, batch: TrainBatch, streams: BatchStreams) -> None:
+        self.tenant = tenant
+        self.batch = batch
+        self.streams = streams
+        self.accumulation = Accumulation(tenant.adapter, tenant.spec.loss, streams.denominators)
+        self.created = monotonic()
+        self.started: float | None = None
+        self.restart()
+
+    @property
+    def done(self) -> bool:
+        return self.taken == len(self.streams.samples)
+
+    @property
+    def tokens_taken(self) -> int:
+        return sum(sample.length for sample in self.streams.samples[: self.taken])
+
+    def take(self, count: int) -> Sequence[SampleStreams]:
+        self.started = self.started if self.started is not None else monotonic()
+        samples = self.streams.samples[self.taken : self.taken + count]
+        self.taken += count
+        return samples
+
+    def timings(self) -> dict[str, float]:
+        """Seconds from the first pack on, and before it."""
+        started = self.started if self.started is not None else monotonic()
+        return {"step_s": monotonic() - started, "queue_s": started - self.created}
+
+    def restart(self) -> None:
+        """Forget what packs have added so far."""
+        self.taken = self.packs = self.packs_shared = 0
+        self.accumulation.restart()
+
+
+def next_pack(jobs: Sequence[StepJob], budget_tokens: int) -> list[PackPart]:
+    """The next samples of the jobs, within the budget, sorted by run.
+
+    Fair in tokens: the next sample is always that of the job that had the fewest of its tokens trained, so that a long batch
+    cannot hold up a short one. A sample longer than the budget goes alone.
+    """
+    trained = {id(job): job.tokens_taken for job in jobs}
+    counts = dict.fromkeys(trained, 0)
+    room = budget_tokens
+    while True:
+        waiting = [job for job in jobs if job.taken + counts[id(job)] < len(job.streams.samples)]
+        if not waiting:
+            break
+        job = min(waiting, key=lambda job: trained[id(job)])
+        length = job.streams.samples[job.taken + counts[id(job)]].length
+        if length > room and room < budget_tokens:
+            break
+        room -= length
+        trained[id(job)] += length
+        counts[id(job)] += 1
+    chosen = [job for job in jobs if counts[id(job)]]
+    for job in chosen:
+        job.packs += 1
+        job.packs_shared += len(chosen) > 1
+    return [PackPart(job.accumulation, job.take(counts[id(job)])) for job in chosen]

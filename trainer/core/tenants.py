@@ -1,0 +1,82 @@
+"""One run inside the trainer: its adapter, optimizer, random state and step.
+
+Knows how a run starts, takes a step and is saved. Refuses to know other runs, slots and the wire. Whatever is a run's own
+lives here, so that releasing this object releases all of it.
+"""
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from trainer.contracts.adapters import LoraSpec
+from trainer.contracts.base import PublicId, Wire
+from trainer.contracts.training import LossSpec, OptimizerSpec
+from trainer.core.adapters import Adapter, TargetShape
+from trainer.core.checkpoints import Checkpoint
+from trainer.core.errors import BadBatch
+from trainer.core.optimizer import AdamW
+
+SPEC_NAME = "run_spec.json"
+"""Where a run's specification lies, in the run's folder."""
+
+
+class RunSpec(Wire):
+    """What fixes a run's arithmetic. It never changes: the batch log replays under it."""
+
+    team_id: PublicId
+    lora: LoraSpec = LoraSpec()
+    optimizer: OptimizerSpec = OptimizerSpec()
+    loss: LossSpec = LossSpec()
+    seed: int = Field(default=0, ge=-(2**63), lt=2**63)
+
+
+class Tenant:
+    """`step` is the number of optimizer steps done, and so the newest version."""
+
+    def __init__(self, run_id: str, spec: RunSpec, shapes: tuple[TargetShape, ...], dtype: torch.dtype) -> None:
+        self.run_id = run_id
+        self.spec = spec
+        self.step = 0
+        self.adapter = Adapter(spec.lora, shapes, dtype)
+        self.optimizer = AdamW(spec.optimizer, self.adapter.params_P.numel(), dtype)
+        self.generator = torch.Generator().manual_seed(spec.seed)
+        self.adapter.initialise(self.generator)
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Continue from a checkpoint of this run."""
+        params_P = checkpoint.tensors["params"]
+        if params_P.shape != self.adapter.params_P.shape:
+            raise ValueError(f"the checkpoint has {len(params_P)} parameters, the adapter {self.adapter.params_P.numel()}")
+        self.adapter.params_P.copy_(params_P)
+        self.optimizer.first_P.copy_(checkpoint.tensors["first_moments"])
+        self.optimizer.second_P.copy_(checkpoint.tensors["second_moments"])
+        self.generator.set_state(checkpoint.tensors["random_state"])
+        self.step = checkpoint.step
+
+    def state(self) -> dict[str, Tensor]:
+        """What a checkpoint holds; copies, so that the run may go on while it is written."""
+        return {
+            "params": self.adapter.params_P.detach().clone(),
+            "first_moments": self.optimizer.first_P.clone(),
+            "second_moments": self.optimizer.second_P.clone(),
+            "random_state": self.generator.get_state(),
+        }
+
+    def check_gradient(self) -> None:
+        """Raises BadBatch, with the gradient dropped, when it is not finite. Parameters and moments are untouched."""
+        if not torch.isfinite(self.adapter.grads_P).all():
+            self.adapter.grads_P.zero_()
+            raise BadBatch("the batch gives a gradient that is not finite")
+
+    def apply_gradient(self) -> dict[str, float]:
+        """One optimizer step on the accumulated gradient, which is then zero again."""
+        self.step += 1
+        metrics = self.optimizer.step(self.adapter.params_P, self.adapter.grads_P, self.step)
+        self.adapter.grads_P.zero_()
+        return metrics
+
+    def clear(self) -> None:
+        """Overwrite everything that the run owned, so that a reference kept by mistake holds nothing either."""
+        self.adapter.clear()
+        self.optimizer.clear()
+        self.step = 0

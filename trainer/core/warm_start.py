@@ -1,0 +1,47 @@
+"""Starting a new run from another run's adapter version or checkpoint.
+
+Knows which of the two a folder is and whose it is. Refuses folders outside the artifact root, of another team or of another
+base model. Only parameters are taken: the new run's optimizer, schedule and step are its own.
+"""
+
+import json
+from pathlib import Path
+
+from trainer.contracts.adapters import MANIFEST_NAME, AdapterManifest
+from trainer.core.checkpoints import CheckpointStore
+from trainer.core.errors import NotServable
+from trainer.core.tenants import SPEC_NAME, RunSpec, Tenant
+from trainer.core.versions import VersionStore
+
+
+def warm_start(tenant: Tenant, path: str, versions: VersionStore, checkpoints: CheckpointStore) -> None:
+    """`path` is relative to the artifact root. Raises NotServable naming it."""
+    folder = (versions.root / path).resolve()
+    try:
+        if not folder.is_relative_to(versions.root.resolve()):
+            raise NotServable("it lies outside the artifact root")
+        _load(tenant, folder, versions, checkpoints)
+    except (OSError, ValueError, NotServable) as problem:
+        raise NotServable(f"init_from {path!r} cannot be started from: {problem}") from problem
+
+
+def _load(tenant: Tenant, folder: Path, versions: VersionStore, checkpoints: CheckpointStore) -> None:
+    described = json.loads((folder / MANIFEST_NAME).read_bytes())
+    if str(described.get("format", "")).startswith("rootstock.adapter/"):
+        manifest = AdapterManifest.model_validate(described)
+        _check_owner(tenant, manifest.team_id)
+        if manifest.base_digest != versions.base_digest:
+            raise NotServable(f"it was trained on base weights {manifest.base_digest[:12]}")
+        versions.load(manifest, tenant.adapter)
+        return
+    checkpoint = checkpoints.read(folder)
+    spec = RunSpec.model_validate_json((folder.parent.parent / SPEC_NAME).read_bytes())
+    _check_owner(tenant, spec.team_id)
+    if spec.lora != tenant.spec.lora:
+        raise NotServable("its LoRA shape is another")
+    tenant.adapter.params_P.copy_(checkpoint.tensors["params"])
+
+
+def _check_owner(tenant: Tenant, team_id: str) -> None:
+    if team_id != tenant.spec.team_id:
+        raise FileNotFoundError("there is nothing")  # another team's adapter looks like none
