@@ -6,7 +6,9 @@ from controlplane.settings.base import APPS
 
 urlpatterns: list[URLPattern | URLResolver] = [
     *(path("api/v1/", include(f"controlplane.{app}.urls")) for app in APPS if app not in {"inference", "web"}),
+    path("api/v1/", include("controlplane.inference.records_urls")),
     path("api/inference/v1/", include("controlplane.inference.urls")),
+    path("hub/", include("controlplane.hub.index_urls")),
     path("", include("controlplane.web.urls")),
 ]
 

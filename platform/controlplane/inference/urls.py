@@ -1,5 +1,10 @@
-"""Routes of the app, below `/api/v1` (see `controlplane.urls`)."""
+"""Routes of the gateway, below `/api/inference/v1` (see `controlplane.urls`)."""
 
-from django.urls import URLPattern
+from controlplane.core.routes import endpoint
+from controlplane.inference import api, chat_api
 
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    *endpoint("chat/completions", chat_api.chat_completions),
+    *endpoint("models", api.ModelsView),
+    *endpoint("models/<path:model_id>", api.ModelView),
+]

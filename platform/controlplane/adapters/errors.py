@@ -1,0 +1,27 @@
+"""What can go wrong with adapters and engines."""
+
+from controlplane.core.errors import ApiError, NotFound
+
+
+class UnknownModel(NotFound):
+    """No such base model, no such adapter, or somebody else's: one answer, which names only what was asked for."""
+
+    code = "model_not_found"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the model '{name}' does not exist or is not yours", hint="GET /api/inference/v1/models lists yours.")
+
+
+class NotServable(ApiError):
+    """The pool's engines could not load this adapter; the text names the limit."""
+
+    status = 422
+    code = "not_servable"
+
+
+class EngineUnreachable(Exception):
+    """An engine gave no usable answer. Trying again later is right."""
+
+
+class EngineRefused(Exception):
+    """An engine answered no, and will again: wrong digest, rank too high, files that are gone."""

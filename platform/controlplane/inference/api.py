@@ -1,0 +1,58 @@
+"""The gateway's reads over HTTP: models, and the team's requests. Parse, call, render."""
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from controlplane.adapters.errors import UnknownModel
+from controlplane.core.errors import Forbidden
+from controlplane.core.pagination import CursorQuery, cursor_page
+from controlplane.core.schemas import read_query
+from controlplane.inference import queries
+from controlplane.inference.schemas import ModelList, ModelRow, RequestPage, RequestRow
+from controlplane.teams.actors import Actor
+from controlplane.teams.models import Team
+
+READ_SCOPE = "inference:read"
+
+
+class ModelsView(APIView):
+    """Open to all: without a key it lists the base models. A key that is sent must be good."""
+
+    permission_classes = ()
+
+    @extend_schema(responses=ModelList)
+    def get(self, request: Request) -> Response:
+        models = queries.served_models(_team_of(request))
+        return Response(ModelList(data=models).model_dump(mode="json"))
+
+
+class ModelView(APIView):
+    permission_classes = ()
+
+    @extend_schema(responses=ModelRow)
+    def get(self, request: Request, model_id: str) -> Response:
+        for row in queries.served_models(_team_of(request)):
+            if row.id == model_id:
+                return Response(row.model_dump(mode="json"))
+        raise UnknownModel(model_id)
+
+
+class InferenceRequestsView(APIView):
+    """The gateway's own records, newest first: what a bill can be recomputed from."""
+
+    scope = "inference"
+
+    @extend_schema(parameters=[CursorQuery], responses=RequestPage)
+    def get(self, request: Request) -> Response:
+        page = cursor_page(queries.team_requests(request.user.team), read_query(request, CursorQuery), RequestRow.of)
+        return Response(RequestPage.model_validate(page).model_dump(mode="json"))
+
+
+def _team_of(request: Request) -> Team | None:
+    if not isinstance(request.user, Actor):
+        return None
+    if not request.user.may(READ_SCOPE):
+        raise Forbidden(f"The API key lacks the scope {READ_SCOPE}.", code="scope_missing")
+    return request.user.team
