@@ -1,0 +1,3 @@
+from broken_import.tasks import BrokenTaskset
+
+__all__ = ["BrokenTaskset"]

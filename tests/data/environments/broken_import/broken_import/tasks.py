@@ -1,0 +1,8 @@
+import verifiers.v1 as vf
+
+import a_module_that_nobody_has
+
+
+class BrokenTaskset(vf.Taskset):
+    def load(self):
+        yield a_module_that_nobody_has.task()

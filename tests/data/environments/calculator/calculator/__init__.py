@@ -1,0 +1,26 @@
+import verifiers.v1 as vf
+
+__all__ = ["CalculatorTaskset"]
+
+
+class AddTool(vf.Toolset):
+    @vf.tool
+    async def add(self, a: int, b: int) -> str:
+        """Add two numbers."""
+        return str(a + b)
+
+
+class SumTask(vf.Task):
+    @vf.reward
+    async def used_the_tool(self, trace: vf.Trace) -> float:
+        return float(bool(trace.tool_messages) and trace.last_reply == trace.tool_messages[-1].content)
+
+
+class CalculatorTaskset(vf.Taskset[SumTask]):
+    @classmethod
+    def toolsets(cls, config):
+        return [AddTool(vf.SharedToolsetConfig())]
+
+    def load(self):
+        for _ in range(100):
+            yield SumTask(vf.TaskData(prompt="3+4?"), self.config.task)
