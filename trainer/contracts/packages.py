@@ -1,4 +1,4 @@
-"""What `prime push` packs and how it is hashed: one rule for push, pull, status and server (wire: source archive, content hash)."""
+"""What `prime push` packs and how it is hashed: one rule for push, pull, status and server (wire: env push)."""
 
 import hashlib
 from collections.abc import Iterable
@@ -24,14 +24,30 @@ def _skipped(part: str) -> bool:
     return part.startswith(".") or part in SKIPPED_FOLDERS or part.endswith(".egg-info")
 
 
+class ContentHash:
+    """SHA-256 over, per file, the bytes `file:` + relative path + content, fed file by file and chunk by chunk. Modification
+    times and owners do not count."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+
+    def begin(self, name: str) -> None:
+        self._digest.update(f"file:{name}".encode())
+
+    def feed(self, chunk: bytes) -> None:
+        self._digest.update(chunk)
+
+    def hexdigest(self) -> str:
+        return self._digest.hexdigest()
+
+
 def content_hash(entries: Iterable[tuple[str, bytes]]) -> str:
-    """SHA-256 over, per file sorted by path, the bytes `file:` + relative path + content. Modification times, order and
-    owners do not count."""
-    digest = hashlib.sha256()
+    """The hash of files given in any order: they are sorted by path."""
+    hashed = ContentHash()
     for name, content in sorted(entries):
-        digest.update(f"file:{name}".encode())
-        digest.update(content)
-    return digest.hexdigest()
+        hashed.begin(name)
+        hashed.feed(content)
+    return hashed.hexdigest()
 
 
 def tree_hash(root: Path) -> str:

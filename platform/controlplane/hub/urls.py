@@ -1,5 +1,29 @@
-"""Routes of the app, below `/api/v1` (see `controlplane.urls`)."""
+"""Routes of the hub, below `/api/v1`. An id and `owner/name` share their place: no environment has a name that stands here."""
 
 from django.urls import URLPattern
 
-urlpatterns: list[URLPattern] = []
+from controlplane.core.routes import endpoint
+from controlplane.hub import api
+
+ENVIRONMENT = "environmentshub/<str:owner>/<str:name>"
+RELEASE = f"{ENVIRONMENT}/@<str:version>"
+
+urlpatterns: list[URLPattern] = [
+    *endpoint("environmentshub", api.EnvironmentsView),
+    *endpoint("environmentshub/resolve", api.ResolveView),
+    *endpoint("environmentshub/lookup", api.LookupView),
+    *endpoint("environmentshub/<str:environment_id>/wheels", api.WheelsView),
+    *endpoint("environmentshub/<str:environment_id>/wheels/<str:upload_id>/finalize", api.FinalizeWheelView),
+    *endpoint("environmentshub/<str:environment_id>/versions", api.VersionsView),
+    *endpoint("environmentshub/<str:environment_id>/versions/<str:upload_id>/finalize", api.FinalizeVersionView),
+    *endpoint("environmentshub/<str:environment_id>", api.EnvironmentView),
+    *endpoint(ENVIRONMENT, api.EnvironmentByNameView),
+    *endpoint(f"{ENVIRONMENT}/status", api.StatusView),
+    *endpoint(f"{ENVIRONMENT}/versions", api.VersionListView),
+    *endpoint(RELEASE, api.ReleaseView),
+    *endpoint(f"{RELEASE}/inspect", api.InspectView),
+    *endpoint(f"{RELEASE}/source", api.SourceView),
+    *endpoint(f"{RELEASE}/readme", api.ReadmeView),
+    *endpoint(f"{RELEASE}/badge", api.BadgeView),
+    *endpoint(f"{RELEASE}/log", api.LogView),
+]

@@ -1,0 +1,156 @@
+"""The doors of the hub: the only place that finds an environment, a release or an upload by name or id, always for an actor.
+
+Foreign and absent look the same. An actor reads what is public and what any of their teams owns, and writes what any of their
+teams owns: the public client names no team in most hub calls. So each door looks as the system, with its own condition; the
+writes that follow run as the owning team (`services`). `None` as actor is a visitor.
+"""
+
+from django.db.models import Q, QuerySet
+from packaging.version import InvalidVersion, Version
+
+from controlplane.core.errors import NotFound
+from controlplane.core.tenancy import acting_as_system
+from controlplane.hub import errors
+from controlplane.hub.models import Badge, Environment, Release, Upload, UploadKind, Visibility
+from controlplane.hub.names import normalize
+from controlplane.teams.access import memberships_of
+from controlplane.teams.actors import Actor
+from controlplane.teams.models import Team
+
+LATEST = "latest"
+
+
+def team_ids_of(actor: Actor | None) -> list[str]:
+    return [membership.team_id for membership in memberships_of(actor.user)] if actor else []
+
+
+def visible_environments(actor: Actor | None, *, mine_only: bool = False) -> QuerySet[Environment]:
+    """Unevaluated: read it within `acting_as_system`."""
+    mine = Q(team_id__in=team_ids_of(actor))
+    shown = mine if mine_only else mine | Q(visibility=Visibility.PUBLIC)
+    return Environment.objects.filter(shown, deleted_at__isnull=True).select_related("team")
+
+
+def environment_by_name(actor: Actor | None, owner: str, name: str) -> Environment:
+    with acting_as_system():
+        found = visible_environments(actor).filter(team__slug=owner, normalized_name=normalize(name)).first()
+    if found is None:
+        raise errors.no_environment(f"{owner}/{name}")
+    return found
+
+
+def environment_by_id(actor: Actor | None, environment_id: str) -> Environment:
+    with acting_as_system():
+        found = visible_environments(actor).filter(id=environment_id).first()
+    if found is None:
+        raise errors.no_environment(environment_id)
+    return found
+
+
+def owned_environment(actor: Actor, environment_id: str) -> Environment:
+    """One that a team of the actor owns."""
+    with acting_as_system():
+        found = visible_environments(actor, mine_only=True).filter(id=environment_id).first()
+    if found is None:
+        raise errors.no_environment(environment_id)
+    return found
+
+
+def owned_environment_by_name(actor: Actor, owner: str, name: str) -> Environment:
+    return owned_environment(actor, environment_by_name(actor, owner, name).id)
+
+
+def owning_team(actor: Actor, slug: str) -> Team:
+    """A team of the actor, by its public name."""
+    for membership in memberships_of(actor.user):
+        if membership.team.slug == slug:
+            return membership.team
+    raise NotFound(f"There is no team '{slug}'.", hint="`prime teams list` shows yours.")
+
+
+def owned_upload(actor: Actor, environment_id: str, upload_id: str, kind: UploadKind) -> Upload:
+    environment = owned_environment(actor, environment_id)
+    with acting_as_system():
+        found = Upload.objects.filter(id=upload_id, environment=environment, kind=kind).first()
+    if found is None:
+        raise errors.no_upload(upload_id)
+    found.environment = environment
+    return found
+
+
+def releases_of(environment: Environment) -> list[Release]:
+    """Every release, the highest version first."""
+    with acting_as_system():
+        found = list(Release.objects.filter(environment=environment).select_related("environment__team"))
+    return sorted(found, key=lambda release: Version(release.version), reverse=True)
+
+
+def latest_release(environment: Environment) -> Release | None:
+    """The highest final version that was not withdrawn, or the highest pre-release where there is no final one."""
+    offered = [release for release in releases_of(environment) if release.yanked_at is None]
+    final = [release for release in offered if not Version(release.version).is_prerelease]
+    return next(iter(final or offered), None)
+
+
+def release_of(environment: Environment, version: str) -> Release:
+    """By version, by content hash, or `latest`. A withdrawn release is still found by what names it exactly."""
+    found = latest_release(environment) if version == LATEST else _exact_release(environment, version)
+    if found is None:
+        raise errors.no_release(environment.slug, version)
+    return found
+
+
+def _exact_release(environment: Environment, version: str) -> Release | None:
+    for release in releases_of(environment):
+        if version in (release.version, release.content_hash) or _same_version(release.version, version):
+            return release
+    return None
+
+
+def _same_version(one: str, other: str) -> bool:
+    try:
+        return Version(one) == Version(other)
+    except InvalidVersion:
+        return False
+
+
+def release_by_name(actor: Actor | None, owner: str, name: str, version: str) -> Release:
+    return release_of(environment_by_name(actor, owner, name), version)
+
+
+def resolve_release(actor: Actor, reference: str, *, forced: bool = False) -> Release:
+    """`owner/name[@version]`, or an environment's id in place of the name, to start work on. Raises NotFound naming it, and
+    RedBadge for one that failed its check, unless `forced`."""
+    name, _, version = reference.partition("@")
+    owner, slash, short = name.partition("/")
+    environment = environment_by_name(actor, owner, short) if slash else environment_by_id(actor, name)
+    release = release_of(environment, version or LATEST)
+    if release.badge == Badge.RED and not forced:
+        raise errors.red_badge(environment.slug, release.version, release.verdict)
+    return release
+
+
+def release_by_id(release_id: str) -> Release:
+    """For workers and leased attempts, which act on what was resolved for an actor before."""
+    with acting_as_system():
+        found = Release.objects.filter(id=release_id).select_related("environment__team").first()
+    if found is None:
+        raise NotFound(f"There is no release '{release_id}'.")
+    return found
+
+
+def lock_release(release_id: str) -> Release | None:
+    """The row, locked for the transaction, as the scope of the caller sees it."""
+    return Release.objects.select_for_update(of=("self",)).select_related("environment__team").filter(id=release_id).first()
+
+
+def published_wheel(owner: str, name: str, filename: str) -> Release:
+    """A wheel of a public environment, for installers, which send no credentials."""
+    for release in releases_of(environment_by_name(None, owner, name)):
+        if release.wheel_filename == filename:
+            return release
+    raise NotFound(f"There is no file '{filename}'.")
+
+
+def owner_names_of(actor: Actor) -> list[str]:
+    return [membership.team.slug for membership in memberships_of(actor.user)]

@@ -1,0 +1,222 @@
+"""Reads of the hub, as the shapes of its answers. Finds nothing by name or id: the doors (`access`) have done so.
+
+Absolute addresses are built from the configured public origin.
+"""
+
+import tarfile
+from typing import IO, cast
+
+from django.conf import settings
+from django.db.models import Q, QuerySet
+
+from controlplane.core.errors import NotFound
+from controlplane.core.objects import store
+from controlplane.core.tenancy import acting_as_system
+from controlplane.hub import access
+from controlplane.hub.models import Badge, Environment, Release, Visibility
+from controlplane.hub.names import normalize
+from controlplane.hub.schemas import (
+    BadgeState,
+    CheckStatus,
+    Entry,
+    EnvironmentList,
+    EnvironmentRow,
+    EnvironmentStatus,
+    Inspection,
+    ListQuery,
+    Owner,
+    ReleaseDetail,
+    ReleaseName,
+    Verdict,
+    VersionRow,
+    VersionRows,
+)
+from controlplane.teams.actors import Actor
+from trainer.contracts.rollouts import ReleaseSpec
+
+WHEEL_URL_EXPIRES_S = 6 * 3600
+SOURCE_URL_EXPIRES_S = 600
+ACTIONS = {Badge.PENDING: "PENDING", Badge.BUILDING: "RUNNING", Badge.GREEN: "SUCCESS", Badge.RED: "FAILED"}
+# Nobody has stars yet: sorting by them is sorting by name.
+SORT_COLUMNS = {"name": "normalized_name", "created_at": "created_at", "updated_at": "updated_at", "stars": "normalized_name"}
+
+
+def release_spec(release: Release) -> ReleaseSpec:
+    """What a host needs to bring the release up in a sandbox. The wheel's address is signed and ends."""
+    return ReleaseSpec(
+        release_id=release.id,
+        environment=release.environment.slug,
+        version=release.version,
+        module=release.module,
+        wheel_url=store().signed_get_url(release.wheel_key, WHEEL_URL_EXPIRES_S),
+        wheel_filename=release.wheel_filename,
+        wheel_sha256=release.wheel_sha256,
+        requirements_lock=release.requirements_lock,
+    )
+
+
+def list_environments(actor: Actor | None, query: ListQuery) -> EnvironmentList:
+    with acting_as_system():
+        rows = _matching(access.visible_environments(actor, mine_only=query.mine_only), query)
+        order = f"{'-' if query.sort_order == 'desc' else ''}{SORT_COLUMNS[query.sort_by]}"
+        page = rows.order_by(order, "id")[query.offset : query.offset + query.limit]
+        data = [_row(environment) for environment in page]
+        return EnvironmentList(data=data, total_count=rows.count(), offset=query.offset, limit=query.limit)
+
+
+def _matching(rows: QuerySet[Environment], query: ListQuery) -> QuerySet[Environment]:
+    if query.owner:
+        rows = rows.filter(team__slug=query.owner)
+    if query.visibility:
+        rows = rows.filter(visibility=query.visibility)
+    if query.search:
+        rows = rows.filter(Q(normalized_name__icontains=normalize(query.search)) | Q(description__icontains=query.search))
+    if query.tags:
+        rows = rows.filter(tags__contains=query.tags)
+    return rows
+
+
+def _row(environment: Environment) -> EnvironmentRow:
+    latest = access.latest_release(environment)
+    return EnvironmentRow(
+        id=environment.id,
+        name=environment.name,
+        owner=Owner(name=environment.team.slug),
+        description=environment.description,
+        visibility=environment.visibility,
+        tags=environment.tags,
+        latest_version=latest.version if latest else None,
+        badge=latest.badge if latest else None,
+        created_at=environment.created_at,
+        updated_at=environment.updated_at,
+    )
+
+
+def release_detail(release: Release) -> ReleaseDetail:
+    environment = release.environment
+    is_public = environment.visibility == Visibility.PUBLIC
+    package_url = f"{_api_url(environment)}/@{release.version}/source"
+    index_url = f"{settings.PUBLIC_ORIGIN}/hub/{environment.slug}/simple/"
+    return ReleaseDetail(
+        id=environment.id,
+        release_id=release.id,
+        name=environment.name,
+        owner=Owner(name=environment.team.slug),
+        visibility=environment.visibility,
+        description=environment.description,
+        semantic_version=release.version,
+        content_hash=release.content_hash,
+        sha256=release.source_sha256,
+        latest_version=_release_name(access.latest_release(environment)),
+        metadata=release.metadata,
+        wheel_url=wheel_url(release) if is_public else None,
+        simple_index_url=index_url if is_public else None,
+        install_index_url=index_url if is_public else None,
+        url_dependencies=[line for line in release.metadata.get("dependencies", []) if "@" in line.split(";")[0]],
+        package_url=package_url,
+        tracked_package_url=package_url,
+        badge=release.badge,
+        runtime_hint=release.runtime_hint or None,
+        yanked=release.yanked_at is not None,
+        created_at=release.created_at,
+    )
+
+
+def wheel_url(release: Release) -> str:
+    """The address of a public wheel, which installers fetch without credentials."""
+    return f"{settings.PUBLIC_ORIGIN}/hub/{release.environment.slug}/packages/{release.wheel_filename}"
+
+
+def source_url(release: Release) -> str:
+    return store().signed_get_url(release.source_key, SOURCE_URL_EXPIRES_S)
+
+
+def _api_url(environment: Environment) -> str:
+    return f"{settings.PUBLIC_ORIGIN}/api/v1/environmentshub/{environment.slug}"
+
+
+def _release_name(release: Release | None) -> ReleaseName | None:
+    if release is None:
+        return None
+    return ReleaseName(semantic_version=release.version, content_hash=release.content_hash, created_at=release.created_at)
+
+
+def environment_status(environment: Environment) -> EnvironmentStatus:
+    latest = access.latest_release(environment)
+    return EnvironmentStatus(
+        name=environment.name,
+        description=environment.description,
+        visibility=environment.visibility,
+        latest_version=_release_name(latest),
+        action=CheckStatus.model_validate({"status": ACTIONS[Badge(latest.badge)]}) if latest else None,
+        badge=latest.badge if latest else None,
+    )
+
+
+def version_rows(environment: Environment) -> VersionRows:
+    return VersionRows(
+        versions=[
+            VersionRow(
+                version=release.version,
+                created_at=release.created_at,
+                sha256=release.content_hash,
+                size=2,
+                badge=release.badge,
+                yanked=release.yanked_at is not None,
+                release_id=release.id,
+            )
+            for release in access.releases_of(environment)
+        ]
+    )
+
+
+def badge_state(release: Release) -> BadgeState:
+    return BadgeState(
+        environment=release.environment.slug,
+        version=release.version,
+        badge=release.badge,
+        verdict=Verdict.model_validate(release.verdict) if release.verdict else None,
+        checked_at=release.checked_at,
+    )
+
+
+def inspect_release(release: Release, path: str, max_bytes: int) -> Inspection:
+    """A folder's entries or a file's text, read from the verified source archive. Raises NotFound naming the path."""
+    wanted = path.strip("/")
+    files: dict[str, int] = {}
+    with store().open(release.source_key) as stream, tarfile.open(fileobj=stream, mode="r|gz") as archive:
+        for member in archive:
+            if member.isfile() and member.name == wanted:
+                return _file(release, member, cast(IO[bytes], archive.extractfile(member)), max_bytes)
+            if member.isfile():
+                files[member.name] = member.size
+    entries = _entries(files, wanted)
+    if not entries:
+        raise NotFound(f"There is no '{path}' in {release.environment.slug}@{release.version}.")
+    return Inspection(kind="directory", path=wanted, version_id=release.id, entries=entries)
+
+
+def _file(release: Release, member: tarfile.TarInfo, content: IO[bytes], max_bytes: int) -> Inspection:
+    text = content.read(max_bytes).decode("utf-8", errors="replace")
+    name = member.name.rpartition("/")[2]
+    return Inspection(
+        kind="file",
+        path=member.name,
+        version_id=release.id,
+        entry=Entry(name=name, path=member.name, is_directory=False, size=member.size),
+        content=text,
+        truncated=member.size > max_bytes,
+        total_bytes=member.size,
+    )
+
+
+def _entries(files: dict[str, int], folder: str) -> list[Entry]:
+    """What lies directly in `folder`, folders first."""
+    prefix = f"{folder}/" if folder else ""
+    found: dict[str, Entry] = {}
+    for path, size_bytes in files.items():
+        if not path.startswith(prefix):
+            continue
+        name, slash, _ = path[len(prefix) :].partition("/")
+        found[name] = Entry(name=name, path=prefix + name, is_directory=bool(slash), size=None if slash else size_bytes)
+    return sorted(found.values(), key=lambda entry: (not entry.is_directory, entry.name))

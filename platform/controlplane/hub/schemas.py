@@ -1,0 +1,225 @@
+"""Bodies of the hub's requests, as the public client sends them, and of its answers (wire: env hub)."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from controlplane.core.pagination import OffsetQuery
+from controlplane.core.schemas import Answer, Body, Query
+from trainer.contracts.base import Sha256
+
+VERSION_LENGTH_MAX = 64
+NAME_LENGTH_MAX = 100
+
+
+class ResolveBody(Body):
+    name: Annotated[str, Field(min_length=1, max_length=NAME_LENGTH_MAX)]
+    visibility: Literal["PUBLIC", "PRIVATE"] | None = None
+    owner_slug: str | None = None
+    team_slug: str | None = None
+
+
+class LookupBody(Body):
+    id: Annotated[str, Field(min_length=1, max_length=64)]
+
+
+class PackageMetadata(BaseModel):
+    """What pyproject.toml says, as the sender read it. Clients of several ages send more; that is ignored."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    description: Annotated[str, Field(max_length=2000)] = ""
+    tags: Annotated[list[Annotated[str, Field(max_length=64)]], Field(max_length=32)] = []
+    license: Annotated[str, Field(max_length=500)] | None = ""
+    dependencies: Annotated[list[Annotated[str, Field(max_length=500)]], Field(max_length=256)] = []
+    python_requires: Annotated[str, Field(max_length=100)] | None = ""
+    original_filename: Annotated[str, Field(max_length=255)] = ""
+    requires_dist: Annotated[list[Annotated[str, Field(max_length=500)]], Field(max_length=256)] = []
+
+
+class DeclareUpload(Body):
+    """A wheel that is about to be sent."""
+
+    content_hash: Sha256
+    filename: Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[A-Za-z0-9_.+!-]+$")]
+    sha256: Sha256
+    size: Annotated[int, Field(ge=1)] | None = None
+    semantic_version: Annotated[str, Field(min_length=1, max_length=VERSION_LENGTH_MAX)]
+    metadata: PackageMetadata = PackageMetadata()
+    runtime_hint: Literal["VERIFIERS_V0", "VERIFIERS_V1"] | None = None
+
+
+class DeclareSource(DeclareUpload):
+    """A source archive that is about to be sent; its arrival makes the release."""
+
+
+class ListQuery(OffsetQuery):
+    sort_by: Literal["name", "created_at", "updated_at", "stars"] = "updated_at"
+    sort_order: Literal["asc", "desc"] = "desc"
+    owner: str | None = None
+    visibility: Literal["PUBLIC", "PRIVATE"] | None = None
+    search: Annotated[str, Field(max_length=100)] = ""
+    tags: list[str] = []
+    mine_only: bool = False
+
+
+class InspectQuery(Query):
+    path: Annotated[str, Field(max_length=512)] = ""
+    max_bytes: Annotated[int, Field(ge=1, le=2**20)] = 100_000
+
+
+class Owner(Answer):
+    name: str
+
+
+class EnvironmentRow(Answer):
+    id: str
+    name: str
+    owner: Owner
+    description: str
+    visibility: str
+    tags: list[str]
+    latest_version: str | None
+    badge: str | None
+    stars: int = 0
+    created_at: datetime
+    updated_at: datetime
+
+
+class EnvironmentList(Answer):
+    data: list[EnvironmentRow]
+    total_count: int
+    offset: int
+    limit: int
+
+
+class Resolved(Answer):
+    id: str
+    name: str
+    owner: Owner
+    visibility: str
+    created: bool
+
+
+class ReleaseName(Answer):
+    semantic_version: str
+    content_hash: str
+    created_at: datetime
+
+
+class ReleaseDetail(Answer):
+    """One release of an environment; `id` and `sha256` are the environment's and the source archive's, as the wire has it."""
+
+    id: str
+    release_id: str
+    name: str
+    owner: Owner
+    visibility: str
+    description: str
+    semantic_version: str
+    content_hash: str
+    sha256: str
+    latest_version: ReleaseName | None
+    metadata: dict[str, Any]
+    wheel_url: str | None
+    simple_index_url: str | None
+    install_index_url: str | None
+    url_dependencies: list[str]
+    package_url: str
+    tracked_package_url: str
+    badge: str
+    runtime_hint: str | None
+    yanked: bool
+    created_at: datetime
+
+
+class Verdict(Answer):
+    ok: bool
+    summary: str
+    module: str | None = None
+    line: int | None = None
+    tasks_count: int | None = None
+    duration_s: float
+
+
+class BadgeState(Answer):
+    environment: str
+    version: str
+    badge: str
+    verdict: Verdict | None
+    checked_at: datetime | None
+
+
+class VersionRow(Answer):
+    """`sha256` is the content hash and `size` the number of artefacts, as the public client reads them."""
+
+    version: str
+    created_at: datetime
+    sha256: str
+    size: int
+    badge: str
+    yanked: bool
+    release_id: str
+
+
+class VersionRows(Answer):
+    versions: list[VersionRow]
+
+
+class CheckStatus(Answer):
+    status: Literal["SUCCESS", "FAILED", "RUNNING", "PENDING"]
+
+
+class EnvironmentStatus(Answer):
+    name: str
+    description: str
+    visibility: str
+    latest_version: ReleaseName | None
+    action: CheckStatus | None
+    badge: str | None
+
+
+class Readme(Answer):
+    html: str
+    text: str
+
+
+class CheckLog(Answer):
+    log: str
+
+
+class WheelDeclared(Answer):
+    wheel_id: str
+    upload_url: str | None
+
+
+class SourceDeclared(Answer):
+    version_id: str
+    upload_url: str
+
+
+class Finalized(Answer):
+    success: bool = True
+    message: str
+    release_id: str | None = None
+
+
+class Entry(Answer):
+    name: str
+    path: str
+    is_directory: bool
+    size: int | None
+    modified_at: datetime | None = None
+    content_hash: str | None = None
+
+
+class Inspection(Answer):
+    kind: Literal["directory", "file"]
+    path: str
+    version_id: str
+    entries: list[Entry] = []
+    entry: Entry | None = None
+    content: str | None = None
+    truncated: bool = False
+    total_bytes: int | None = None

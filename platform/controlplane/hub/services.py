@@ -1,0 +1,256 @@
+"""Writes to the hub. One transaction each, no network; a release's check goes to the outbox.
+
+An upload is judged before anything of it is kept: a refused one leaves neither row nor object behind.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO
+
+from django.db import IntegrityError, transaction
+from packaging.version import InvalidVersion, Version
+
+from controlplane.core import outbox
+from controlplane.core.clock import DatabaseNow
+from controlplane.core.errors import Invalid
+from controlplane.core.objects import MissingObject, content_key, store
+from controlplane.core.tenancy import acting_as_system, acting_for
+from controlplane.hub import access, errors
+from controlplane.hub.archives import ArchiveRefused, SourceFacts, WheelFacts, inspect_source, inspect_wheel
+from controlplane.hub.archives.members import ARCHIVE_MAX_BYTES
+from controlplane.hub.models import Badge, Environment, Release, Upload, UploadKind, Visibility
+from controlplane.hub.names import normalize, refusal
+from controlplane.hub.schemas import DeclareSource, DeclareUpload
+from controlplane.teams.actors import Actor
+from controlplane.teams.models import Team
+from trainer.contracts.base import new_id
+from trainer.contracts.internal import ReleaseVerdict
+
+UPLOAD_EXPIRES_S = 3600
+CHECK_TASK = "releases.start_check"
+LOG_MAX_CHARACTERS = 200_000
+
+
+def get_or_create_environment(team: Team, name: str, visibility: Visibility | None) -> tuple[Environment, bool]:
+    """The team's environment of that name, made if need be; a visibility that is given is set. A deleted one comes back, with
+    its old versions still taken."""
+    with acting_for(team.id), transaction.atomic():
+        wanted = {"team": team, "normalized_name": normalize(name)}
+        environment = Environment.objects.select_for_update().filter(**wanted).first()
+        created = environment is None or environment.deleted_at is not None
+        if environment is None:
+            if reason := refusal(name):
+                raise Invalid(("body", "name"), reason)
+            environment, _ = Environment.objects.get_or_create(**wanted, defaults={"name": name})
+        if visibility or environment.deleted_at:
+            environment.visibility = visibility or environment.visibility
+            environment.deleted_at = None
+            environment.save(update_fields=["visibility", "deleted_at"])
+        environment.team = team
+        return environment, created
+
+
+def declare_upload(actor: Actor, environment: Environment, body: DeclareUpload) -> tuple[Upload, str | None]:
+    """Announce an artefact. Returns it with a signed address to PUT it to, or None when it is stored and verified already."""
+    _check_version(body.semantic_version)
+    kind = UploadKind.SOURCE if isinstance(body, DeclareSource) else UploadKind.WHEEL
+    _refuse_published(environment, body.semantic_version, body.content_hash)
+    with acting_for(environment.team_id), transaction.atomic():
+        if kind == UploadKind.WHEEL and (stored := _verified_wheel(environment, body)):
+            return stored, None
+        upload_id = new_id()
+        upload = Upload.objects.create(
+            id=upload_id,
+            team_id=environment.team_id,
+            environment=environment,
+            created_by=actor.user,
+            kind=kind,
+            version=body.semantic_version,
+            content_hash=body.content_hash,
+            filename=body.filename,
+            sha256=body.sha256,
+            size_bytes=body.size,
+            metadata=body.metadata.model_dump(),
+            runtime_hint=body.runtime_hint or "",
+            object_key=f"hub/uploads/{upload_id}",
+        )
+    size_max = body.size if body.size is not None else ARCHIVE_MAX_BYTES
+    return upload, store().signed_put_url(upload.object_key, UPLOAD_EXPIRES_S, size_max)
+
+
+def _check_version(version: str) -> None:
+    try:
+        Version(version)
+    except InvalidVersion:
+        raise Invalid(("body", "semantic_version"), f"'{version}' is not a version, such as 0.1.0") from None
+
+
+def _refuse_published(environment: Environment, version: str, content_hash: str) -> None:
+    for release in access.releases_of(environment):
+        if release.content_hash == content_hash:
+            raise errors.content_taken(content_hash, release.version)
+        if Version(release.version) == Version(version):
+            raise errors.version_taken(release.version)
+
+
+def _verified_wheel(environment: Environment, body: DeclareUpload) -> Upload | None:
+    same = {"version": body.semantic_version, "content_hash": body.content_hash, "sha256": body.sha256, "filename": body.filename}
+    verified = Upload.objects.filter(environment=environment, kind=UploadKind.WHEEL, verified_at__isnull=False, **same)
+    return verified.first()
+
+
+def finalize_wheel(upload: Upload) -> Upload:
+    """Judge an uploaded wheel and keep it. Twice is once."""
+    if upload.verified_at is not None:
+        return upload
+    with _judged(upload) as stream:
+        facts = inspect_wheel(
+            stream, upload.size_bytes or 0, name=upload.environment.name, version=upload.version, filename=upload.filename
+        )
+    _keep(upload, "hub/wheels", ".whl", facts)
+    return upload
+
+
+def finalize_source(upload: Upload) -> Release:
+    """Judge an uploaded source archive; with the wheel of the same content it becomes a release, whose check is asked for."""
+    wheel = _wheel_for(upload)
+    with _judged(upload) as stream:
+        facts = inspect_source(
+            stream,
+            upload.size_bytes or 0,
+            name=upload.environment.name,
+            version=upload.version,
+            content_hash=upload.content_hash,
+        )
+    _keep(upload, "hub/sources", ".tar.gz", facts)
+    return _publish(upload, wheel, facts)
+
+
+def _wheel_for(upload: Upload) -> Upload:
+    with acting_for(upload.team_id):
+        wheels = Upload.objects.filter(
+            environment_id=upload.environment_id,
+            kind=UploadKind.WHEEL,
+            content_hash=upload.content_hash,
+            version=upload.version,
+            verified_at__isnull=False,
+        )
+        wheel = wheels.order_by("-created_at").first()
+    if wheel is None:
+        raise Invalid(("body", "content_hash"), "no finalized wheel has this content hash and version; send the wheel first")
+    return wheel
+
+
+@contextmanager
+def _judged(upload: Upload) -> Iterator[BinaryIO]:
+    """The uploaded object as a stream, its digest and size compared with the declared ones. Whatever is refused inside is
+    removed, row and object, and answered with 422."""
+    try:
+        stored = store().stat(upload.object_key)
+        if stored is None:
+            raise Invalid(("body", "archive"), "nothing was uploaded yet; PUT the file to its address first", code="not_uploaded")
+        if stored.sha256 != upload.sha256:
+            raise ArchiveRefused("", f"the upload has sha256 {stored.sha256}, the sender said {upload.sha256}")
+        if upload.size_bytes is not None and stored.size_bytes != upload.size_bytes:
+            raise ArchiveRefused("", f"the upload has {stored.size_bytes} bytes, the sender said {upload.size_bytes}")
+        upload.size_bytes = stored.size_bytes
+        with store().open(upload.object_key) as stream:
+            yield stream
+    except ArchiveRefused as error:
+        _discard(upload)
+        raise errors.refused_archive(error) from error
+
+
+def _discard(upload: Upload) -> None:
+    store().delete(upload.object_key)
+    with acting_for(upload.team_id):
+        Upload.objects.filter(id=upload.id).delete()
+
+
+def _keep(upload: Upload, folder: str, suffix: str, facts: WheelFacts | SourceFacts) -> None:
+    """Move the object under its digest, where no signed address can reach it any more, and note that it was verified. The digest
+    is compared once more: the address may have been written to since the object was judged."""
+    key = content_key(folder, upload.sha256, suffix)
+    try:
+        with store().open(upload.object_key) as stream:
+            kept = store().put(key, stream)
+    except MissingObject as error:
+        raise errors.no_upload(upload.id) from error
+    if kept.sha256 != upload.sha256:
+        store().delete(key)
+        _discard(upload)
+        raise errors.refused_archive(ArchiveRefused("", "the upload was changed while it was checked"))
+    store().delete(upload.object_key)
+    upload.object_key = key
+    upload.module = facts.module if isinstance(facts, WheelFacts) else ""
+    with acting_for(upload.team_id):
+        upload.verified_at = DatabaseNow()
+        upload.save(update_fields=["object_key", "module", "size_bytes", "verified_at"])
+
+
+def _publish(source: Upload, wheel: Upload, facts: SourceFacts) -> Release:
+    environment = source.environment
+    try:
+        with acting_for(source.team_id), transaction.atomic():
+            release = Release.objects.create(
+                team_id=source.team_id,
+                environment=environment,
+                created_by_id=source.created_by_id,
+                version=source.version,
+                content_hash=source.content_hash,
+                module=wheel.module,
+                metadata=source.metadata | {"requires_dist": wheel.metadata.get("requires_dist", [])},
+                readme=facts.readme,
+                runtime_hint=source.runtime_hint,
+                wheel_filename=wheel.filename,
+                wheel_sha256=wheel.sha256,
+                wheel_size_bytes=wheel.size_bytes,
+                wheel_key=wheel.object_key,
+                source_filename=source.filename,
+                source_sha256=source.sha256,
+                source_size_bytes=source.size_bytes,
+                source_key=source.object_key,
+            )
+            _describe(environment, source.metadata)
+            outbox.emit(task=CHECK_TASK, key=f"release:{release.id}:check", payload={"release_id": release.id})
+            return release
+    except IntegrityError as error:
+        # Two pushes of one version finished together; the constraint let one of them through.
+        raise errors.version_taken(source.version) from error
+
+
+def _describe(environment: Environment, metadata: dict[str, Any]) -> None:
+    environment.description = metadata.get("description") or ""
+    environment.tags = metadata.get("tags") or []
+    environment.updated_at = DatabaseNow()
+    environment.save(update_fields=["description", "tags", "updated_at"])
+
+
+def yank_release(release: Release) -> None:
+    """Withdraw a release: `latest` passes it over, what names it exactly still finds it. Twice is once."""
+    with acting_for(release.team_id):
+        Release.objects.filter(id=release.id, yanked_at__isnull=True).update(yanked_at=DatabaseNow())
+
+
+def delete_environment(environment: Environment) -> None:
+    """Hide an environment for good. Releases stay for the runs that used them, and their versions stay taken."""
+    with acting_for(environment.team_id), transaction.atomic():
+        Release.objects.filter(environment=environment, yanked_at__isnull=True).update(yanked_at=DatabaseNow())
+        Environment.objects.filter(id=environment.id).update(deleted_at=DatabaseNow())
+
+
+def record_verdict(release_id: str, verdict: ReleaseVerdict) -> None:
+    """What the check of a release found. A later check's verdict replaces an earlier one's."""
+    found = verdict.model_dump(mode="json", exclude={"log"})
+    badge = Badge.GREEN if verdict.ok else Badge.RED
+    with acting_as_system():
+        Release.objects.filter(id=release_id).update(
+            badge=badge, verdict=found, log=verdict.log[-LOG_MAX_CHARACTERS:], checked_at=DatabaseNow()
+        )
+
+
+def requeue_check(release: Release) -> None:
+    """Ask for another check of a release whose check was lost. Inside the transaction that took the lease back."""
+    lost_checks = release.lost_checks + 1
+    Release.objects.filter(id=release.id).update(badge=Badge.PENDING, lost_checks=lost_checks)
+    outbox.emit(task=CHECK_TASK, key=f"release:{release.id}:check:{lost_checks}", payload={"release_id": release.id})
