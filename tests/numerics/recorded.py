@@ -11,7 +11,7 @@ from trainer.contracts.catalogue import model_folder
 from trainer.contracts.samples import TrainBatch, TrainSample
 from trainer.contracts.training import LossSpec, OptimizerSpec
 from trainer.core.llama import Llama
-from trainer.core.pool import Pool
+from trainer.core.pool import Pool, PoolLimits
 from trainer.core.tenants import RunSpec
 
 TEAM = "cteam" + "0" * 20
@@ -68,7 +68,7 @@ def recorded(run: str, steps: int, *, seed: int, count: int = 6, longest: int = 
 
 
 def new_pool(root: Path, *, dtype: torch.dtype = torch.float32, **options) -> Pool:
-    return Pool(Llama(WEIGHTS, dtype), base_model="tiny", artifact_root=root, **options)
+    return Pool(Llama(WEIGHTS, dtype), base_model="tiny", artifact_root=root, limits=PoolLimits(**options))
 
 
 def step_together(pool: Pool, batches: Sequence[TrainBatch]):

@@ -8,6 +8,7 @@ manifest. A crash between any two leaves a log that replays to the version.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from trainer.contracts.adapters import adapter_path
@@ -20,26 +21,33 @@ from trainer.core.errors import NoFreeSlot, NotServable, RunMismatch, RunNotOpen
 from trainer.core.llama import Llama
 from trainer.core.losses import metrics_of
 from trainer.core.packs import train_pack
-from trainer.core.steps import StepJob, next_pack
+from trainer.core.steps import Pack, StepJob, next_pack
 from trainer.core.streams import read_batch, staleness_of
 from trainer.core.tenants import SPEC_NAME, RunSpec, Tenant
 from trainer.core.versions import StepOutcome, VersionStore
 from trainer.core.warm_start import warm_start
 
 
-class Pool:
-    """`pack_tokens` bounds one forward/backward pass: its memory, and how long a run that arrives must wait to be in one."""
+@dataclass(frozen=True)
+class PoolLimits:
+    """`pack_tokens` bounds one forward/backward pass: its memory, and how long a run that arrives must wait to be in one.
+    Where `strict`, no pack is shared, and a run's arithmetic is bit for bit that of the run alone."""
 
-    def __init__(
-        self, model: Llama, *, base_model: str, artifact_root: Path, slots: int = 8, rank_max: int = 64, pack_tokens: int = 512
-    ) -> None:
+    slots: int = 8
+    rank_max: int = 64
+    context_tokens: int | None = None
+    target_modules: tuple[str, ...] | None = None
+    pack_tokens: int = 512
+    strict: bool = False
+
+
+class Pool:
+    def __init__(self, model: Llama, *, base_model: str, artifact_root: Path, limits: PoolLimits = PoolLimits()) -> None:
         self.model = model
-        self.base_model = base_model
         self.base_digest = model.digest_now()
         self.root = artifact_root
-        self.rank_max = rank_max
-        self.pack_tokens = pack_tokens
-        self.slots: list[Tenant | None] = [None] * slots
+        self.limits = limits
+        self.slots: list[Tenant | None] = [None] * limits.slots
         self.versions = VersionStore(artifact_root, base_model, self.base_digest)
         self.checkpoints = CheckpointStore(artifact_root, self.base_digest)
         self.batch_log = BatchLog(artifact_root)
@@ -65,8 +73,7 @@ class Pool:
             return tenant
         if None not in self.slots:
             raise NoFreeSlot(f"all {len(self.slots)} slots are taken")
-        if spec.lora.rank > self.rank_max:
-            raise NotServable(f"rank {spec.lora.rank} is above this pool's {self.rank_max}")
+        self._check_servable(spec)
         tenant = Tenant(run_id, spec, self.model.targets, self.model.dtype)
         self._check_spec(run_id, spec)
         self._load(tenant, init_from)
@@ -121,9 +128,8 @@ class Pool:
         if batch.step != tenant.step + 1:
             raise StepOutOfOrder(f"step {batch.step} was sent, but {tenant.step} steps are done")
         shape = self.model.shape
-        streams = read_batch(
-            batch, vocabulary_size=shape.vocabulary_size, context_tokens=shape.context_tokens, dtype=self.model.dtype
-        )
+        context = min(shape.context_tokens, self.limits.context_tokens or shape.context_tokens)
+        streams = read_batch(batch, vocabulary_size=shape.vocabulary_size, context_tokens=context, dtype=self.model.dtype)
         return StepJob(tenant, batch, streams)
 
     def next_logged(self, tenant: Tenant) -> StepJob | None:
@@ -134,7 +140,13 @@ class Pool:
     def train(self, jobs: Sequence[StepJob]) -> None:
         """Accumulate the gradients of some jobs, in shared packs, until all are complete."""
         while waiting := [job for job in jobs if not job.done]:
-            train_pack(self.model, next_pack(waiting, self.pack_tokens))
+            train_pack(self.model, self.next_pack(waiting).parts)
+
+    def next_pack(self, jobs: Sequence[StepJob]) -> Pack:
+        """What to compute next."""
+        if self.limits.strict:
+            jobs = [min(jobs, key=lambda job: job.tokens_taken)]
+        return next_pack(jobs, self.limits.pack_tokens)
 
     def commit(self, job: StepJob, *, logged: bool = False) -> StepResult:
         """Make a complete job a step. Raises BadBatch, with nothing changed, when its gradient is not finite.
@@ -162,6 +174,14 @@ class Pool:
         return self.checkpoints.write(run_id, tenant.step, tenant.spec.lora, tenant.state())
 
     # How a run is found again
+
+    def _check_servable(self, spec: RunSpec) -> None:
+        """Refuse before the run starts what no engine of the pool could load after it."""
+        if spec.lora.rank > self.limits.rank_max:
+            raise NotServable(f"lora.rank: {spec.lora.rank} is above this pool's {self.limits.rank_max}")
+        refused = set(spec.lora.target_modules) - set(self.limits.target_modules or spec.lora.target_modules)
+        if refused:
+            raise NotServable(f"lora.target_modules: this pool serves no adapters on {', '.join(sorted(refused))}")
 
     def _load(self, tenant: Tenant, init_from: str | None) -> None:
         checkpoint = self.checkpoints.newest(tenant.run_id)

@@ -4,6 +4,7 @@ Knows token budgets and fairness between runs. Refuses to know threads and files
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from time import monotonic
 
 from trainer.contracts.samples import TrainBatch
@@ -49,28 +50,37 @@ class StepJob:
         self.accumulation.restart()
 
 
-def next_pack(jobs: Sequence[StepJob], budget_tokens: int) -> list[PackPart]:
+@dataclass(frozen=True)
+class Pack:
+    """What one forward and backward pass carries: one part per job, in the same order."""
+
+    jobs: tuple[StepJob, ...]
+    parts: tuple[PackPart, ...]
+
+    @property
+    def run_ids(self) -> tuple[str, ...]:
+        return tuple(sorted(job.tenant.run_id for job in self.jobs))
+
+
+def next_pack(jobs: Sequence[StepJob], budget_tokens: int) -> Pack:
     """The next samples of the jobs, within the budget, sorted by run.
 
     Fair in tokens: the next sample is always that of the job that had the fewest of its tokens trained, so that a long batch
     cannot hold up a short one. A sample longer than the budget goes alone.
     """
-    trained = {id(job): job.tokens_taken for job in jobs}
-    counts = dict.fromkeys(trained, 0)
+    trained = {job: job.tokens_taken for job in jobs}
+    counts = dict.fromkeys(jobs, 0)
     room = budget_tokens
-    while True:
-        waiting = [job for job in jobs if job.taken + counts[id(job)] < len(job.streams.samples)]
-        if not waiting:
-            break
-        job = min(waiting, key=lambda job: trained[id(job)])
-        length = job.streams.samples[job.taken + counts[id(job)]].length
+    while waiting := [job for job in jobs if job.taken + counts[job] < len(job.streams.samples)]:
+        job = min(waiting, key=lambda job: trained[job])
+        length = job.streams.samples[job.taken + counts[job]].length
         if length > room and room < budget_tokens:
             break
         room -= length
-        trained[id(job)] += length
-        counts[id(job)] += 1
-    chosen = [job for job in jobs if counts[id(job)]]
+        trained[job] += length
+        counts[job] += 1
+    chosen = tuple(job for job in jobs if counts[job])
     for job in chosen:
         job.packs += 1
         job.packs_shared += len(chosen) > 1
-    return [PackPart(job.accumulation, job.take(counts[id(job)])) for job in chosen]
+    return Pack(chosen, tuple(PackPart(job.accumulation, job.take(counts[job])) for job in chosen))
