@@ -1,4 +1,4 @@
-"""Registers the app with Django, and nothing else."""
+"""Django's registration of the evals app; tells the internal API that attempts on evaluations are answered here."""
 
 from django.apps import AppConfig
 
@@ -6,4 +6,10 @@ from django.apps import AppConfig
 class EvalsConfig(AppConfig):
     name = "controlplane.evals"
     label = "evals"
-    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        # Models may be imported only once every app is loaded.
+        from controlplane.evals.attempts import EvalSubject
+        from controlplane.pools.subjects import register
+
+        register("eval", EvalSubject())

@@ -84,7 +84,12 @@ class EvaluationSample(TenantModel):
     evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="samples")
     position = models.PositiveIntegerField()
     attempt = models.PositiveIntegerField(default=0)
+    step = models.PositiveIntegerField(default=0)
+    tag = models.CharField(max_length=64, blank=True, default="")
+    """With attempt and step: which report of a holder the sample came with, so that a repeated report adds nothing."""
     reward = models.FloatField(null=True)
+    body_key = models.CharField(max_length=255, blank=True, default="")
+    """Where a rollout's messages are; a pushed sample carries them in `data`."""
     data = models.JSONField()
 
     class Meta:

@@ -2,13 +2,17 @@
 
 from controlplane.core.errors import NotFound
 from controlplane.runs.models import Checkpoint, Run
+from controlplane.teams.access import enter_team_of
 from controlplane.teams.actors import Actor
 
 
 def access_run(actor: Actor, run_id: str, *, lock: bool = False) -> Run:
-    """A run of the actor's team. A deleted one is gone for everybody; its bill is not."""
-    runs = Run.objects.select_for_update(no_key=True) if lock else Run.objects
-    run = runs.filter(id=run_id, team=actor.team, deleted_at__isnull=True).first()
+    """A run of the actor's team, or of another team of the same user. A deleted one is gone for everybody; its bill is not."""
+    rows = Run.objects.filter(id=run_id, deleted_at__isnull=True)
+    locking = rows.select_for_update(no_key=True) if lock else rows
+    run = locking.filter(team=actor.team).first()
+    if run is None and (team_id := enter_team_of(actor, rows)):
+        run = locking.filter(team_id=team_id).first()
     if run is None:
         raise NotFound("no such run")
     return run

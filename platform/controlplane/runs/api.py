@@ -9,7 +9,7 @@ from rest_framework.views import APIView
 
 from controlplane.billing.queries import subject_usage
 from controlplane.core.errors import NotFound
-from controlplane.core.schemas import read_query
+from controlplane.core.schemas import query_parameters, read_query, render
 from controlplane.runs import queries, services
 from controlplane.runs.access import access_run
 from controlplane.runs.catalogue import available_models, trainable_models
@@ -32,7 +32,7 @@ class RunsView(APIView):
 
     scope = "runs"
 
-    @extend_schema(operation_id="list_runs", parameters=[RunsQuery], responses=RunPage)
+    @extend_schema(operation_id="list_runs", parameters=query_parameters(RunsQuery), responses=RunPage)
     def get(self, request: Request) -> Response:
         query = read_query(request, RunsQuery)
         runs = queries.runs_of(request.user, mine=query.mine)
@@ -46,9 +46,9 @@ class RunsView(APIView):
             limit=query.limit,
             total_pages=pages(total, query.limit),
         )
-        return Response(page.model_dump(mode="json"))
+        return render(page)
 
-    @extend_schema(operation_id="create_run", request=RunConfig, parameters=[CreateQuery], responses=RunEnvelope)
+    @extend_schema(operation_id="create_run", request=RunConfig, parameters=query_parameters(CreateQuery), responses=RunEnvelope)
     def post(self, request: Request) -> Response:
         query = read_query(request, CreateQuery)
         return rendered(services.create_run(actor=request.user, body=request.data, force=query.force))
@@ -64,7 +64,7 @@ class RunView(APIView):
     @extend_schema(operation_id="delete_run", responses=DeletedAnswer)
     def delete(self, request: Request, run_id: str) -> Response:
         services.delete_run(actor=request.user, run_id=run_id)
-        return Response(DeletedAnswer().model_dump())
+        return render(DeletedAnswer())
 
 
 class RunVerbView(APIView):
@@ -100,7 +100,7 @@ class RestartView(RunVerbView):
 def rendered(run: Run) -> Response:
     usage = subject_usage("run", run.id)
     answer = RunEnvelope(run=render_run(run, runs_ahead=queries.runs_ahead(run), usage=usage))
-    return Response(answer.model_dump(mode="json"))
+    return render(answer)
 
 
 class ModelsView(APIView):
@@ -110,7 +110,7 @@ class ModelsView(APIView):
 
     @extend_schema(operation_id="list_trainable_models", responses=ModelsAnswer)
     def get(self, request: Request) -> Response:
-        return Response(ModelsAnswer(models=trainable_models()).model_dump(mode="json"))
+        return render(ModelsAnswer(models=trainable_models()))
 
 
 class AvailableModelsView(APIView):

@@ -6,7 +6,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from controlplane.core.errors import NotFound
-from controlplane.core.schemas import read_query
+from controlplane.core.schemas import query_parameters, read_query, render
 from controlplane.pools.access import live_lease
 from controlplane.runs import queries
 from controlplane.runs.access import access_run
@@ -37,14 +37,14 @@ class LogsView(APIView):
 
     scope = "runs"
 
-    @extend_schema(operation_id="read_run_log", parameters=[LogQuery], responses=LogAnswer)
+    @extend_schema(operation_id="read_run_log", parameters=query_parameters(LogQuery), responses=LogAnswer)
     def get(self, request: Request, run_id: str) -> Response:
         query, run = read_query(request, LogQuery), access_run(request.user, run_id)
         if query.cursor is None and run.state in {RunState.QUEUED, RunState.PENDING} and run.attempt <= 1:
             # The public client waits for the log on a 404 whose text says why there is none.
             raise NotFound(f"the run is {run.state.lower()}; its log is not available yet", code="log_not_started")
         page = read_log(run, query)
-        return Response(LogAnswer(logs="\n".join(page.lines), cursor=page.cursor).model_dump())
+        return render(LogAnswer(logs="\n".join(page.lines), cursor=page.cursor))
 
 
 class EnvServerLogsView(APIView):
@@ -52,11 +52,11 @@ class EnvServerLogsView(APIView):
 
     scope = "runs"
 
-    @extend_schema(operation_id="read_env_server_log", parameters=[LogQuery], responses=LogAnswer)
+    @extend_schema(operation_id="read_env_server_log", parameters=query_parameters(LogQuery), responses=LogAnswer)
     def get(self, request: Request, run_id: str) -> Response:
         query = read_query(request, LogQuery).model_copy(update={"component": ENVIRONMENT_COMPONENT})
         page = read_log(access_run(request.user, run_id), query)
-        return Response(LogAnswer(logs="\n".join(page.lines), cursor=page.cursor).model_dump())
+        return render(LogAnswer(logs="\n".join(page.lines), cursor=page.cursor))
 
 
 class EnvServersView(APIView):
@@ -73,23 +73,23 @@ class EnvServersView(APIView):
             EnvServerAnswer(env_name=ref["name"] or ref["id"], env_index=index, pod_name=f"{run.id}-{index}", status=status)
             for index, ref in enumerate(run.config["environments"])
         ]
-        return Response(EnvServersAnswer(env_servers=servers).model_dump())
+        return render(EnvServersAnswer(env_servers=servers))
 
 
 class MetricsView(APIView):
     scope = "runs"
 
-    @extend_schema(operation_id="list_run_metrics", parameters=[MetricsQuery], responses=MetricsAnswer)
+    @extend_schema(operation_id="list_run_metrics", parameters=query_parameters(MetricsQuery), responses=MetricsAnswer)
     def get(self, request: Request, run_id: str) -> Response:
         query, run = read_query(request, MetricsQuery), access_run(request.user, run_id)
         rows = queries.metrics_of(run, min_step=query.min_step, max_step=query.max_step)[: query.limit]
-        return Response(MetricsAnswer(metrics=[render_metric(row) for row in rows]).model_dump())
+        return render(MetricsAnswer(metrics=[render_metric(row) for row in rows]))
 
 
 class SamplesView(APIView):
     scope = "runs"
 
-    @extend_schema(operation_id="list_run_samples", parameters=[SamplesQuery], responses=SamplesAnswer)
+    @extend_schema(operation_id="list_run_samples", parameters=query_parameters(SamplesQuery), responses=SamplesAnswer)
     def get(self, request: Request, run_id: str) -> Response:
         query, run = read_query(request, SamplesQuery), access_run(request.user, run_id)
         offset = (query.page - 1) * query.limit
@@ -102,7 +102,7 @@ class SamplesView(APIView):
             limit=query.limit,
             total_pages=pages(found.total, query.limit),
         )
-        return Response(answer.model_dump())
+        return render(answer)
 
 
 class ProgressView(APIView):
@@ -117,17 +117,19 @@ class ProgressView(APIView):
             steps_with_distributions=progress.steps_with_samples,
             last_updated_at=progress.last_updated_at,
         )
-        return Response(answer.model_dump(mode="json"))
+        return render(answer)
 
 
 class DistributionsView(APIView):
     scope = "runs"
 
-    @extend_schema(operation_id="get_run_distribution", parameters=[DistributionQuery], responses=DistributionAnswer)
+    @extend_schema(
+        operation_id="get_run_distribution", parameters=query_parameters(DistributionQuery), responses=DistributionAnswer
+    )
     def get(self, request: Request, run_id: str) -> Response:
         query, run = read_query(request, DistributionQuery), access_run(request.user, run_id)
         found = queries.distribution_of(run, column=query.type.rstrip("s"), step=query.step)
-        return Response(DistributionAnswer(bins=found.bins, step=found.step).model_dump())
+        return render(DistributionAnswer(bins=found.bins, step=found.step))
 
 
 class CheckpointsView(APIView):
@@ -136,4 +138,4 @@ class CheckpointsView(APIView):
     @extend_schema(operation_id="list_run_checkpoints", responses=CheckpointsAnswer)
     def get(self, request: Request, run_id: str) -> Response:
         rows = queries.checkpoints_of(access_run(request.user, run_id))
-        return Response(CheckpointsAnswer(checkpoints=[render_checkpoint(row) for row in rows]).model_dump(mode="json"))
+        return render(CheckpointsAnswer(checkpoints=[render_checkpoint(row) for row in rows]))

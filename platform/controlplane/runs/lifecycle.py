@@ -17,6 +17,7 @@ from controlplane.pools.services import LEASE_S, GrantedAttempt, grant_lease, re
 from controlplane.runs import access, queries
 from controlplane.runs.history import append_event, move, save_history, set_failure
 from controlplane.runs.models import Run
+from controlplane.runs.states import LEASED_STATES
 from trainer.contracts.events import EventKind, FailureCode, RunState
 from trainer.contracts.internal import Finish, Heartbeat, HeartbeatReply
 
@@ -56,9 +57,24 @@ def _lease(run: Run, pool: Pool) -> GrantedAttempt:
     return granted
 
 
-def note_queue_reasons(pool: Pool, reason: str) -> None:
+def explain_waiting(pool: Pool) -> None:
     """Say to those who wait why they do. No event: a place in a queue is a view, not history."""
-    Run.objects.filter(pool=pool, state=RunState.QUEUED).exclude(queue_reason=reason).update(queue_reason=reason)
+    waiting = Run.objects.filter(pool=pool, state=RunState.QUEUED)
+    taken = live_count("run", pool=pool)
+    held_back = waiting.filter(eligible_at__gt=now())
+    held_back.update(queue_reason="waits a moment after an attempt that was lost")
+    reason = f"all {pool.run_slots} places of pool {pool.name} are taken" if taken >= pool.run_slots else ""
+    waiting.filter(eligible_at__lte=now()).exclude(queue_reason=reason).update(queue_reason=reason)
+
+
+@transaction.atomic
+def repair_unleased(run_id: str) -> bool:
+    """A run whose state says that somebody works on it although nobody does counts as one that lost its holder."""
+    run = access.lock_run(run_id)
+    if run is None or run.state not in LEASED_STATES or live_lease("run", run_id) is not None:
+        return False
+    lose_attempt(run, "no lease was found")
+    return True
 
 
 def heed_heartbeat(run: Run, beat: Heartbeat) -> HeartbeatReply:

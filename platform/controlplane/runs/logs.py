@@ -22,6 +22,7 @@ LINES_MAX = 10_000
 SCANNED_MAX = 50_000
 PATTERN_LENGTH_MAX = 200
 REGEX_TIMEOUT_MS = 2000
+MATCH_LINES = "SELECT position - 1 FROM unnest(%s::text[]) WITH ORDINALITY AS given(line, position) WHERE line ~* %s"
 LOGGED_KINDS = [
     EventKind.LOG,
     EventKind.STATE,

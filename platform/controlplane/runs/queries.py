@@ -14,6 +14,7 @@ from controlplane.pools.bodies import read_body
 from controlplane.pools.models import Pool
 from controlplane.pools.queries import live_count_by_team
 from controlplane.runs.models import Checkpoint, Rollout, RolloutStep, Run, RunEvent, RunMetric
+from controlplane.runs.states import LEASED_STATES
 from controlplane.teams.actors import Actor
 from trainer.contracts.events import RunState
 
@@ -62,9 +63,9 @@ def stop_overdue_since(moment: datetime) -> list[str]:
     return list(Run.objects.filter(stop_requested_at__lt=moment).values_list("id", flat=True))
 
 
-def leased_without_lease(leased_ids: set[str], states: frozenset[RunState]) -> list[str]:
-    """Runs whose state says that somebody works on them, although nobody does."""
-    ids = Run.objects.filter(state__in=states, deleted_at__isnull=True).values_list("id", flat=True)
+def leased_without_lease(leased_ids: set[str]) -> list[str]:
+    """Runs whose state says that somebody works on them, although nobody seems to."""
+    ids = Run.objects.filter(state__in=LEASED_STATES, deleted_at__isnull=True).values_list("id", flat=True)
     return [run_id for run_id in ids if run_id not in leased_ids]
 
 

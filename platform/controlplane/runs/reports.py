@@ -6,11 +6,11 @@ Runs inside the transaction that proves the lease, with the run locked. A report
 from typing import Any
 
 from controlplane.pools.bodies import StoredBody
+from controlplane.pools.masking import masker
 from controlplane.pools.models import Lease
 from controlplane.runs.history import append_event, save_history
 from controlplane.runs.lifecycle import start_running
 from controlplane.runs.models import Checkpoint, Rollout, RolloutStep, Run, RunEvent, RunMetric
-from controlplane.runs.redaction import masker
 from trainer.contracts.events import EventKind, RunState
 from trainer.contracts.internal import CheckpointReport, EventBatch, EventIn, RolloutBatch
 
@@ -19,7 +19,7 @@ def record_events(run: Run, lease: Lease, batch: EventBatch) -> int:
     """Append the events that are new, in the order of their sequence. Returns how many were."""
     known = RunEvent.objects.filter(run=run, attempt=lease.attempt, sequence__in=[event.sequence for event in batch.events])
     seen = set(known.values_list("sequence", flat=True))
-    mask = masker(run)
+    mask = masker(run.sealed_secrets)
     fresh = {event.sequence: event for event in batch.events if event.sequence not in seen}
     for _, event in sorted(fresh.items()):
         _record_event(run, event, mask(event.payload))
@@ -87,7 +87,7 @@ def record_rollouts(run: Run, lease: Lease, batch: RolloutBatch, body: StoredBod
 
 
 def _rollout_rows(run: Run, rollout_step: RolloutStep, batch: RolloutBatch) -> list[Rollout]:
-    mask = masker(run)
+    mask = masker(run.sealed_secrets)
     return [
         Rollout(
             rollout_step=rollout_step,

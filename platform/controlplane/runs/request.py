@@ -1,6 +1,7 @@
 """From the body of `POST /rft/runs` to a validated configuration: legacy keys, fields that we do not serve, secrets.
 
-Knows the public client's spelling. Refuses to know the database: whether model, environment and checkpoint exist is `preflight`'s.
+Knows the public client's spelling. Refuses to know the database: what exists is
+`preflight`'s to check.
 """
 
 from collections.abc import Mapping

@@ -105,7 +105,7 @@ def resume_run(*, actor: Actor, run_id: str) -> Run:
         return run
     if run.state != RunState.PAUSED:
         raise Conflict(f"the run is {run.state}; only a PAUSED run can be resumed", hint="Use restart for a run that ended.")
-    require_funds(actor.team)
+    require_funds(run.team)
     _requeue(run, "resumed by its owner")
     return run
 
@@ -116,7 +116,7 @@ def restart_run(*, actor: Actor, run_id: str) -> Run:
     run = access_run(actor, run_id, lock=True)
     if run.state == RunState.COMPLETED:
         raise Conflict("the run is COMPLETED; there is nothing left to train", hint="Start a new run with checkpoint_id.")
-    require_funds(actor.team)
+    require_funds(run.team)
     lifecycle.fence(run, "restarted")
     run.segment += 1
     run.stop_requested_at = None

@@ -5,7 +5,6 @@ that comes back with the id of the last event it saw misses nothing and sees not
 between looks. After the last event of a run that has ended comes `event: end`.
 """
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -75,21 +74,28 @@ def _look(actor: Actor, run_id: str, after: int) -> Look:
 
 async def event_stream(actor: Actor, run_id: str, after: int) -> AsyncIterator[str]:
     yield f"retry: {RETRY_MS}\n\n"
-    async with aclosing(doorbell.listen(channel(run_id), every_s=POLL_S)) as rings:
-        async for _ in rings:
+    async with aclosing(_times_to_look(run_id)) as times:
+        async for _ in times:
             look = await sync_to_async(_look)(actor, run_id, after)
             while look.events:
                 for event in look.events:
                     yield sse_message(event)
                 after = look.events[-1].seq
-                if look.has_ended or len(look.events) < PAGE_EVENTS:
+                if len(look.events) < PAGE_EVENTS:
                     break
                 look = await sync_to_async(_look)(actor, run_id, after)
             if look.has_ended:
                 yield "event: end\ndata: {}\n\n"
                 return
             yield ": alive\n\n"
-            await asyncio.sleep(0)
+
+
+async def _times_to_look(run_id: str) -> AsyncIterator[None]:
+    """At once, so that a broker that is away delays no history; then after each ring, and every `POLL_S` without one."""
+    yield None
+    async with aclosing(doorbell.listen(channel(run_id), every_s=POLL_S)) as rings:
+        async for _ in rings:
+            yield None
 
 
 def sse_message(event: RunEvent) -> str:

@@ -2,4 +2,29 @@
 
 from django.urls import URLPattern
 
-urlpatterns: list[URLPattern] = []
+from controlplane.core.routes import endpoint
+from controlplane.runs import api, api_reports
+from controlplane.runs.sse import stream_run_events
+
+RUN = "rft/runs/<str:run_id>"
+
+urlpatterns: list[URLPattern] = [
+    *endpoint("rft/models", api.ModelsView),
+    *endpoint("rft/runs", api.RunsView),
+    *endpoint(RUN, api.RunView),
+    *endpoint(f"{RUN}/stop", api.StopView),
+    *endpoint(f"{RUN}/pause", api.PauseView),
+    *endpoint(f"{RUN}/resume", api.ResumeView),
+    *endpoint(f"{RUN}/restart", api.RestartView),
+    *endpoint(f"{RUN}/logs", api_reports.LogsView),
+    *endpoint(f"{RUN}/env-servers", api_reports.EnvServersView),
+    *endpoint(f"{RUN}/env-server-logs", api_reports.EnvServerLogsView),
+    *endpoint(f"{RUN}/metrics", api_reports.MetricsView),
+    *endpoint(f"{RUN}/samples", api_reports.SamplesView),
+    *endpoint(f"{RUN}/progress", api_reports.ProgressView),
+    *endpoint(f"{RUN}/distributions", api_reports.DistributionsView),
+    *endpoint(f"{RUN}/checkpoints", api_reports.CheckpointsView),
+    *endpoint(f"{RUN}/events", stream_run_events),
+    *endpoint("training/available-fft-models", api.AvailableModelsView),
+    *endpoint("training/runs/prepare", api.PrepareView),
+]

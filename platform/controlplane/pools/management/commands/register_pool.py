@@ -19,9 +19,7 @@ class Command(BaseCommand):
         parser.add_argument("--trainer-url", required=True)
         parser.add_argument("--pool-url", required=True, help="where rollouts go: a router, or the one engine")
         parser.add_argument("--inference-url", action="append", required=True, help="one per engine replica; may be repeated")
-        parser.add_argument(
-            "--artifact-root", required=True, help="absolute folder that trainer, engines and orchestrators share"
-        )
+        parser.add_argument("--artifact-root", required=True, help="absolute folder that trainer and engines share")
         parser.add_argument("--run-slots", type=int, default=8)
         parser.add_argument("--eval-slots", type=int, default=4)
 

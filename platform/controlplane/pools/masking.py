@@ -1,19 +1,18 @@
-"""Masks a run's own secrets, by value, in everything that tenant code or its logs bring back, before it is written."""
+"""Masks a subject's own secrets, by value, in everything that tenant code or its logs bring back, before it is written."""
 
 from collections.abc import Callable
 from typing import Any
 
 from controlplane.core.redaction import MASK, SECRET_LENGTH_MIN
 from controlplane.core.sealing import unseal
-from controlplane.runs.models import Run
 
 Document = dict[str, Any]
 
 
-def masker(run: Run) -> Callable[[Document], Document]:
-    """A function that copies a JSON document with the run's secrets masked in every text of it. Values too short to be secret,
-    which would mask ordinary words, are left alone."""
-    values = sorted((v for v in unseal(run.sealed_secrets).values() if len(v) >= SECRET_LENGTH_MIN), key=len, reverse=True)
+def masker(sealed_secrets: str) -> Callable[[Document], Document]:
+    """A function that copies a JSON document with the secrets masked in every text of it. Values too short to be secret, which
+    would mask ordinary words, are left alone."""
+    values = sorted((v for v in unseal(sealed_secrets).values() if len(v) >= SECRET_LENGTH_MIN), key=len, reverse=True)
 
     def mask(node: Any) -> Any:
         if isinstance(node, str):

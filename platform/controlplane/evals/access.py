@@ -1,0 +1,23 @@
+"""The only place that looks an evaluation up by id. Foreign and absent look the same."""
+
+from controlplane.core.errors import NotFound
+from controlplane.evals.models import Evaluation
+from controlplane.teams.access import enter_team_of
+from controlplane.teams.actors import Actor
+
+
+def access_evaluation(actor: Actor, evaluation_id: str, *, lock: bool = False) -> Evaluation:
+    """An evaluation of the actor's team, or of another team of the same user."""
+    rows = Evaluation.objects.filter(id=evaluation_id, deleted_at__isnull=True)
+    locking = rows.select_for_update(no_key=True) if lock else rows
+    found = locking.filter(team=actor.team).first()
+    if found is None and (team_id := enter_team_of(actor, rows)):
+        found = locking.filter(team_id=team_id).first()
+    if found is None:
+        raise NotFound("no such evaluation")
+    return found
+
+
+def lock_evaluation(evaluation_id: str) -> Evaluation | None:
+    """For leased work alone, which the attempt token has tied to this evaluation already."""
+    return Evaluation.objects.select_for_update(no_key=True).filter(id=evaluation_id, deleted_at__isnull=True).first()

@@ -1,0 +1,176 @@
+"""How evaluations look on the wire: snake_case, bare objects, as the public client and its SDK have them."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from django.conf import settings
+from pydantic import Field
+
+from controlplane.core.schemas import Answer, Body, Query
+from controlplane.evals.models import Evaluation
+
+TEXT_MAX = 20_000
+SAMPLES_PER_PUSH_MAX = 10_000
+
+
+class EvaluationsQuery(Query):
+    skip: Annotated[int, Field(ge=0)] = 0
+    limit: Annotated[int, Field(ge=1, le=100)] = 50
+    environment_name: str = ""
+    environment_id: str = ""
+
+
+class SamplesQuery(Query):
+    page: Annotated[int, Field(ge=1)] = 1
+    limit: Annotated[int, Field(ge=1, le=1000)] = 100
+
+
+class EnvironmentChoice(Body):
+    id: Annotated[str, Field(min_length=1, max_length=255)]
+    version_id: str | None = None
+
+
+class Described(Body):
+    """What may be said about an evaluation when it is pushed, and changed later."""
+
+    model_name: Annotated[str, Field(max_length=255)] | None = None
+    dataset: Annotated[str, Field(max_length=255)] | None = None
+    framework: Annotated[str, Field(max_length=64)] | None = None
+    task_type: Annotated[str, Field(max_length=64)] | None = None
+    description: Annotated[str, Field(max_length=TEXT_MAX)] | None = None
+    tags: Annotated[list[str], Field(max_length=64)] | None = None
+    metadata: dict[str, Any] | None = None
+    metrics: dict[str, Any] | None = None
+
+
+class PushEvaluation(Described):
+    """Of one or more environments, or of a run."""
+
+    name: Annotated[str, Field(min_length=1, max_length=255)]
+    environments: Annotated[list[EnvironmentChoice], Field(max_length=16)] | None = None
+    run_id: str | None = None
+    suite_id: None = None
+    is_public: bool | None = None
+
+
+class UpdateEvaluation(Described):
+    name: Annotated[str, Field(min_length=1, max_length=255)] | None = None
+
+
+class PushSamples(Body):
+    samples: Annotated[list[dict[str, Any]], Field(max_length=SAMPLES_PER_PUSH_MAX)]
+
+
+class FinalizeEvaluation(Body):
+    metrics: dict[str, Any] | None = None
+
+
+class EvaluationAnswer(Answer):
+    evaluation_id: str
+    name: str
+    status: str
+    eval_type: str
+    is_hosted: bool
+    model_name: str
+    environment_ids: list[str]
+    environment_names: list[str]
+    run_id: str | None
+    dataset: str
+    framework: str
+    task_type: str
+    description: str
+    tags: list[str]
+    metadata: dict[str, Any]
+    metrics: dict[str, Any]
+    total_samples: int
+    avg_score: float | None
+    error_message: str | None
+    error_code: str | None
+    error_detail: dict[str, Any]
+    eval_config: dict[str, Any] | None
+    viewer_url: str
+    created_at: datetime
+    updated_at: datetime
+    started_at: datetime | None
+    completed_at: datetime | None
+
+
+class EvaluationPage(Answer):
+    evaluations: list[EvaluationAnswer]
+    total: int
+    skip: int
+    limit: int
+
+
+class HostedAnswer(Answer):
+    """`evaluation_id` is the first of `evaluation_ids`, one per environment."""
+
+    evaluation_id: str
+    evaluation_ids: list[str]
+    status: str
+
+
+class SamplesPushed(Answer):
+    evaluation_id: str
+    samples_pushed: int
+    status: str
+
+
+class SamplesAnswer(Answer):
+    evaluation_id: str
+    samples: list[dict[str, Any]]
+    total: int
+    page: int
+    limit: int
+    total_pages: int
+
+
+class LogsAnswer(Answer):
+    logs: str
+    evaluation_id: str
+
+
+class CancelAnswer(Answer):
+    success: bool
+    message: str
+    evaluation_id: str
+    status: str
+
+
+class DeletedAnswer(Answer):
+    success: bool = True
+
+
+def render_evaluation(row: Evaluation) -> EvaluationAnswer:
+    config = row.config or {}
+    # The public client counts on these two being numbers.
+    counts = {name: config.get(name, row.metadata.get(name) or 0) for name in ("num_examples", "rollouts_per_example")}
+    return EvaluationAnswer(
+        evaluation_id=row.id,
+        name=row.name,
+        status=row.status,
+        eval_type=row.eval_type,
+        is_hosted=row.is_hosted,
+        model_name=row.model_name,
+        environment_ids=row.environment_ids,
+        environment_names=row.environment_names,
+        run_id=row.run_id,
+        dataset=row.dataset,
+        framework=row.framework,
+        task_type=row.task_type,
+        description=row.description,
+        tags=row.tags,
+        metadata=row.metadata | counts,
+        metrics=row.metrics,
+        total_samples=row.samples_count,
+        avg_score=row.avg_score,
+        error_message=row.error_message or None,
+        error_code=row.error_code or None,
+        error_detail=row.error_detail,
+        eval_config=row.config,
+        viewer_url=f"{settings.PUBLIC_ORIGIN}/evaluations/{row.id}",
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        started_at=row.started_at,
+        completed_at=row.finished_at,
+    )

@@ -1,0 +1,200 @@
+"""Writes to evaluations. One transaction each, no network; the outbox asks for the start of hosted ones."""
+
+import math
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Avg
+
+from controlplane.adapters.access import resolve_served_model
+from controlplane.billing.services import require_funds
+from controlplane.core import outbox
+from controlplane.core.clock import now
+from controlplane.core.errors import Conflict, Invalid
+from controlplane.core.sealing import seal
+from controlplane.evals import access, lifecycle
+from controlplane.evals.history import append_event, move, save_history
+from controlplane.evals.models import EvalStatus, Evaluation, EvaluationSample
+from controlplane.evals.request import HostedRequest
+from controlplane.evals.schemas import Described, PushEvaluation
+from controlplane.evals.states import is_terminal
+from controlplane.hub.access import environment_by_id, resolve_release
+from controlplane.hub.models import Release
+from controlplane.pools.access import live_lease, pool_for_model
+from controlplane.pools.errors import NoPool
+from controlplane.pools.models import Pool
+from controlplane.runs.access import access_run
+from controlplane.teams.actors import Actor
+from trainer.contracts.events import EventKind
+from trainer.contracts.run_config import EnvironmentRef, EvalConfig
+
+SCHEDULE_TASK = "evals.schedule_evaluations"
+PUSHED_SAMPLES_MAX = 1_000_000
+
+
+def start_hosted(*, actor: Actor, request: HostedRequest) -> list[Evaluation]:
+    """Queue one evaluation per environment: all of them, or none."""
+    require_funds(actor.team)
+    resolved = resolve_served_model(actor, request.inference_model)
+    pool = _pool_of(resolved.base.id)
+    releases = [resolve_release(actor, name, forced=request.force) for name in request.environment_ids]
+    base, served = resolved.base.id, resolved.served.model_dump(mode="json")
+    with transaction.atomic():
+        return [_insert_hosted(actor, request, release, pool, base, served) for release in releases]
+
+
+def _pool_of(base_model: str) -> Pool:
+    try:
+        return pool_for_model(base_model)
+    except NoPool:
+        raise Invalid(("body", "inference_model"), f"no pool of this installation runs {base_model!r}") from None
+
+
+def _insert_hosted(
+    actor: Actor, request: HostedRequest, release: Release, pool: Pool, base_model: str, served: dict[str, Any]
+) -> Evaluation:
+    slug = release.environment.slug
+    evaluation = Evaluation.objects.create(
+        team=actor.team,
+        created_by=actor.user,
+        name=request.name or f"{slug}@{release.version} with {request.inference_model}"[:255],
+        is_hosted=True,
+        model_name=request.inference_model,
+        environment_ids=[release.environment_id],
+        environment_names=[slug],
+        metadata={"version": release.version},
+        config=_config_of(request, release).model_dump(mode="json"),
+        base_model=base_model,
+        served_model=served,
+        release_id=release.pk,
+        pool=pool,
+        sealed_secrets=seal(request.eval_config.custom_secrets),
+    )
+    append_event(evaluation, EventKind.STATE, {"state": EvalStatus.PENDING, "reason": "accepted"})
+    save_history(evaluation)
+    outbox.emit(task=SCHEDULE_TASK, key=f"eval:{evaluation.id}:queued", payload={})
+    return evaluation
+
+
+def _config_of(request: HostedRequest, release: Release) -> EvalConfig:
+    options = request.eval_config
+    return EvalConfig(
+        environment=EnvironmentRef(id=release.environment.slug, version=release.version, args=options.env_args),
+        model=request.inference_model,
+        num_examples=options.num_examples,
+        rollouts_per_example=options.rollouts_per_example,
+        max_tokens=options.sampling_args.max_tokens,
+        temperature=options.sampling_args.temperature,
+        max_concurrent=options.max_concurrent,
+        timeout_minutes=options.timeout_minutes,
+    )
+
+
+@transaction.atomic
+def cancel_hosted(*, actor: Actor, evaluation_id: str) -> Evaluation:
+    """Stop an evaluation. One that nobody works on ends here; otherwise its holder is told, and is ended if it does not obey."""
+    evaluation = access.access_evaluation(actor, evaluation_id, lock=True)
+    if not evaluation.is_hosted:
+        raise Conflict("only a hosted evaluation can be cancelled")
+    if is_terminal(evaluation.status) or evaluation.cancel_requested_at is not None:
+        return evaluation
+    evaluation.cancel_requested_at = now()
+    if evaluation.status == EvalStatus.PENDING or live_lease("eval", evaluation.id) is None:
+        lifecycle.fence(evaluation, "cancelled")
+        move(evaluation, EvalStatus.CANCELLED, reason="cancelled by its owner")
+    save_history(evaluation)
+    return evaluation
+
+
+@transaction.atomic
+def push_evaluation(*, actor: Actor, body: PushEvaluation) -> Evaluation:
+    """Open an evaluation that was run elsewhere; samples follow, then `finalize`."""
+    if not body.environments and not body.run_id:
+        raise Invalid(("body", "environments"), "name the environments, or a run_id")
+    environments = [environment_by_id(actor, choice.id) for choice in body.environments or []]
+    evaluation = Evaluation(
+        team=actor.team,
+        created_by=actor.user,
+        name=body.name,
+        status=EvalStatus.RUNNING,
+        eval_type="environment" if environments else "training",
+        environment_ids=[environment.id for environment in environments],
+        environment_names=[environment.slug for environment in environments],
+        run=access_run(actor, body.run_id) if body.run_id else None,
+    )
+    _describe(evaluation, body)
+    evaluation.save(force_insert=True)
+    return evaluation
+
+
+@transaction.atomic
+def update_evaluation(*, actor: Actor, evaluation_id: str, body: Described) -> Evaluation:
+    evaluation = access.access_evaluation(actor, evaluation_id, lock=True)
+    _describe(evaluation, body)
+    save_history(evaluation)
+    return evaluation
+
+
+def _describe(evaluation: Evaluation, body: Described) -> None:
+    given = body.model_dump(include={*Described.model_fields, "name"}, exclude_none=True)
+    for name, value in given.items():
+        setattr(evaluation, name, value)
+
+
+@transaction.atomic
+def push_samples(*, actor: Actor, evaluation_id: str, samples: list[dict[str, Any]]) -> Evaluation:
+    evaluation = _open_pushed(actor, evaluation_id)
+    if evaluation.samples_count + len(samples) > PUSHED_SAMPLES_MAX:
+        raise Invalid(("body", "samples"), f"an evaluation holds at most {PUSHED_SAMPLES_MAX} samples")
+    rows = [
+        EvaluationSample(
+            evaluation=evaluation,
+            team_id=evaluation.team_id,
+            position=evaluation.samples_count + index,
+            reward=_finite(sample.get("reward")),
+            data=sample,
+        )
+        for index, sample in enumerate(samples)
+    ]
+    EvaluationSample.objects.bulk_create(rows, batch_size=500)
+    evaluation.samples_count += len(rows)
+    save_history(evaluation)
+    return evaluation
+
+
+def _finite(reward: Any) -> float | None:
+    is_number = isinstance(reward, int | float) and not isinstance(reward, bool)
+    return float(reward) if is_number and math.isfinite(reward) else None
+
+
+@transaction.atomic
+def finalize_evaluation(*, actor: Actor, evaluation_id: str, metrics: dict[str, Any] | None) -> Evaluation:
+    """Close a pushed evaluation. Twice is once."""
+    evaluation = access.access_evaluation(actor, evaluation_id, lock=True)
+    if evaluation.is_hosted:
+        raise Conflict("a hosted evaluation ends by itself")
+    if evaluation.status == EvalStatus.COMPLETED:
+        return evaluation
+    evaluation.metrics = evaluation.metrics | (metrics or {})
+    samples = EvaluationSample.objects.filter(evaluation=evaluation, reward__isnull=False)
+    evaluation.avg_score = samples.aggregate(mean=Avg("reward"))["mean"]
+    move(evaluation, EvalStatus.COMPLETED, reason="finalized by its sender")
+    save_history(evaluation)
+    return evaluation
+
+
+def _open_pushed(actor: Actor, evaluation_id: str) -> Evaluation:
+    evaluation = access.access_evaluation(actor, evaluation_id, lock=True)
+    if evaluation.is_hosted or is_terminal(evaluation.status):
+        raise Conflict(f"the evaluation is {evaluation.status} and takes no samples")
+    return evaluation
+
+
+@transaction.atomic
+def delete_evaluation(*, actor: Actor, evaluation_id: str) -> None:
+    """Take an evaluation out of sight; its bill stays."""
+    evaluation = access.access_evaluation(actor, evaluation_id, lock=True)
+    if evaluation.is_hosted and not is_terminal(evaluation.status):
+        raise Conflict(f"the evaluation is {evaluation.status}; cancel it first")
+    evaluation.deleted_at = now()
+    save_history(evaluation)

@@ -1,0 +1,19 @@
+"""The states of an evaluation and which may follow which. Pure. A hosted one goes back to PENDING when its holder is lost."""
+
+from controlplane.evals.models import EvalStatus
+
+TERMINAL = frozenset({EvalStatus.COMPLETED, EvalStatus.FAILED, EvalStatus.TIMEOUT, EvalStatus.CANCELLED})
+TRANSITIONS: dict[EvalStatus, frozenset[EvalStatus]] = {
+    EvalStatus.PENDING: frozenset({EvalStatus.RUNNING, EvalStatus.PROCESSING, *TERMINAL}),
+    EvalStatus.RUNNING: frozenset({EvalStatus.PENDING, EvalStatus.PROCESSING, *TERMINAL}),
+    EvalStatus.PROCESSING: TERMINAL,
+    **{status: frozenset() for status in TERMINAL},
+}
+
+
+def may_follow(before: EvalStatus, after: EvalStatus) -> bool:
+    return after in TRANSITIONS[before]
+
+
+def is_terminal(status: str) -> bool:
+    return status in TERMINAL
