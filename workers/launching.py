@@ -2,8 +2,11 @@
 
 import logging
 from functools import cache
+from pathlib import Path
+from subprocess import SubprocessError
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 
 from controlplane.pools.models import Lease
 from controlplane.pools.services import GrantedAttempt, record_holder, take_back
@@ -16,7 +19,15 @@ logger = logging.getLogger(__name__)
 
 @cache
 def launcher() -> Launcher:
-    return ProcessLauncher(settings.LOG_DIR / "attempts")
+    return ProcessLauncher(Path(required("LOG_DIR")) / "attempts")
+
+
+def required(name: str) -> str:
+    """A setting that only workers need. Its variable is ROOTSTOCK_<name>."""
+    value = getattr(settings, name)
+    if not value:
+        raise ImproperlyConfigured(f"a worker that starts attempts needs the variable ROOTSTOCK_{name}")
+    return str(value)
 
 
 def launch(granted: GrantedAttempt) -> bool:
@@ -25,7 +36,7 @@ def launch(granted: GrantedAttempt) -> bool:
     lease = granted.lease
     try:
         holder = launcher().start(job_of(granted))
-    except (OSError, ValueError) as error:
+    except (OSError, SubprocessError, ImproperlyConfigured) as error:
         logger.exception("attempt %s of %s %s did not start", lease.attempt, lease.subject_kind, lease.subject_id)
         take_back(lease.id, reason=f"not started: {type(error).__name__}", only_expired=False)
         return False
@@ -39,9 +50,9 @@ def job_of(granted: GrantedAttempt) -> Job:
     lease = granted.lease
     variables = {
         ATTEMPT_TOKEN_VARIABLE: granted.token,
-        INTERNAL_URL_VARIABLE: settings.INTERNAL_URL,
-        "ROOTSTOCK_POOL_TOKEN": settings.POOL_TOKEN or "",
-        "ROOTSTOCK_RUNNER_DIR": str(settings.RUNNER_DIR or ""),
+        INTERNAL_URL_VARIABLE: required("INTERNAL_URL"),
+        "ROOTSTOCK_POOL_TOKEN": required("POOL_TOKEN"),
+        "ROOTSTOCK_RUNNER_DIR": required("RUNNER_DIR"),
     }
     return Job(f"{lease.subject_kind}-{lease.subject_id}-{lease.attempt}", variables)
 

@@ -13,7 +13,7 @@ from controlplane.core.errors import NotFound
 from controlplane.core.objects import store
 from controlplane.core.tenancy import acting_as_system
 from controlplane.hub import access
-from controlplane.hub.models import Badge, Environment, Release, Visibility
+from controlplane.hub.models import SETTLED_BADGES, Badge, Environment, Release, Visibility
 from controlplane.hub.names import normalize
 from controlplane.hub.schemas import (
     BadgeState,
@@ -31,6 +31,7 @@ from controlplane.hub.schemas import (
     VersionRow,
     VersionRows,
 )
+from controlplane.pools.models import Lease
 from controlplane.teams.actors import Actor
 from trainer.contracts.rollouts import ReleaseSpec
 
@@ -53,6 +54,13 @@ def release_spec(release: Release) -> ReleaseSpec:
         wheel_sha256=release.wheel_sha256,
         requirements_lock=release.requirements_lock,
     )
+
+
+def unsettled_releases(*, limit: int) -> list[str]:
+    """Ids of releases that have no verdict and that nobody checks now, the longest waiting first. For the worker."""
+    leased = Lease.objects.filter(subject_kind="release", released_at__isnull=True).values("subject_id")
+    waiting = Release.objects.exclude(badge__in=SETTLED_BADGES).exclude(id__in=leased)
+    return list(waiting.order_by("created_at").values_list("id", flat=True)[:limit])
 
 
 def list_environments(actor: Actor | None, query: ListQuery) -> EnvironmentList:
