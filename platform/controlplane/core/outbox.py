@@ -53,14 +53,18 @@ def claim(limit: int = 50) -> list[OutboxMessage]:
 
 
 def mark_done(message: OutboxMessage) -> None:
-    OutboxMessage.objects.filter(id=message.id, attempts_count=message.attempts_count).update(done_at=DatabaseNow())
+    _settle(message, done_at=DatabaseNow())
 
 
 def mark_failed(message: OutboxMessage, error: str) -> None:
     """Try again after an exponential pause; give up, visibly, after `ATTEMPTS_MAX`."""
-    held = OutboxMessage.objects.filter(id=message.id, attempts_count=message.attempts_count)
     if message.attempts_count >= ATTEMPTS_MAX:
-        held.update(failed_at=DatabaseNow(), last_error=error[:ERROR_LENGTH_MAX])
+        _settle(message, failed_at=DatabaseNow(), last_error=error[:ERROR_LENGTH_MAX])
         return
     pause_s = min(BACKOFF_S_MAX, 2**message.attempts_count)
-    held.update(due_at=DatabaseNow() + timedelta(seconds=pause_s), last_error=error[:ERROR_LENGTH_MAX])
+    _settle(message, due_at=DatabaseNow() + timedelta(seconds=pause_s), last_error=error[:ERROR_LENGTH_MAX])
+
+
+def _settle(message: OutboxMessage, **values: Any) -> None:
+    """Only the newest claimer settles: `attempts_count` fences an earlier one that came back."""
+    OutboxMessage.objects.filter(id=message.id, attempts_count=message.attempts_count).update(**values)

@@ -95,7 +95,10 @@ SPECTACULAR_SETTINGS = {
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "SERVE_AUTHENTICATION": [],
     "PREPROCESSING_HOOKS": ["controlplane.core.openapi.public_routes"],
-    "POSTPROCESSING_HOOKS": ["controlplane.core.openapi.describe_errors"],
+    "POSTPROCESSING_HOOKS": [
+        "controlplane.core.plain_operations.add_plain_operations",
+        "controlplane.core.openapi.describe_errors",
+    ],
 }
 
 LOGGING = {
