@@ -1,0 +1,99 @@
+"""The hub takes the archives of tests/data/archives/accept and refuses those of reject, each for its own reason."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from controlplane.hub.archives import ArchiveRefused, SourceFacts, WheelFacts, inspect_source, inspect_wheel, members
+from tests.data.archives.corpus import ACCEPT, HERE, NAME, REJECT, SOURCES, VERSION, WHEEL_NAME, source, wheel
+from trainer.contracts.packages import ContentHash, content_hash
+
+
+def inspect(path: Path) -> WheelFacts | SourceFacts:
+    data = path.read_bytes()
+    if path.suffix == ".whl":
+        return inspect_wheel(io.BytesIO(data), len(data), name=NAME, version=VERSION, filename=WHEEL_NAME)
+    return inspect_source(io.BytesIO(data), len(data), name=NAME, version=VERSION, content_hash=declared_hash(data))
+
+
+def declared_hash(data: bytes) -> str:
+    """What an honest sender of this very archive declares; of an unreadable one, anything."""
+    import tarfile
+
+    hashed = ContentHash()
+    try:
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as archive:
+            for member in archive:
+                if member.isreg():
+                    hashed.begin(member.name)
+                    hashed.feed(archive.extractfile(member).read())
+    except (tarfile.TarError, EOFError, OSError):
+        return "0" * 64
+    return hashed.hexdigest()
+
+
+def test_the_files_are_those_that_the_module_describes():
+    for folder, cases in (("accept", ACCEPT), ("reject", REJECT)):
+        assert {path.name for path in (HERE / folder).iterdir()} == set(cases)
+
+
+@pytest.mark.parametrize("name", sorted(ACCEPT))
+def test_a_good_archive_is_taken(name):
+    facts = inspect(HERE / "accept" / name)
+    if isinstance(facts, WheelFacts):
+        assert (facts.module, facts.version, facts.requires_dist) == ("demo_env", VERSION, ["verifiers>=0.4"])
+    else:
+        assert facts.readme == "# Demo\n"
+
+
+@pytest.mark.parametrize("name", sorted(REJECT))
+def test_a_bad_archive_is_refused_for_its_reason(name):
+    with pytest.raises(ArchiveRefused) as refused:
+        inspect(HERE / "reject" / name)
+    assert REJECT[name].reason in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("filename", "reason"),
+    [
+        ("other-0.1.0-py3-none-any.whl", "the sender said"),
+        ("demo_env-0.2.0-py3-none-any.whl", "the sender said"),
+        ("demo_env-0.1.0-cp311-cp311-linux_x86_64.whl", "pure-Python"),
+        ("demo_env.zip", "not a wheel"),
+    ],
+)
+def test_the_file_name_must_agree(filename, reason):
+    data = wheel()
+    with pytest.raises(ArchiveRefused, match=reason):
+        inspect_wheel(io.BytesIO(data), len(data), name=NAME, version=VERSION, filename=filename)
+
+
+def test_a_wrong_content_hash_is_refused():
+    data = source()
+    with pytest.raises(ArchiveRefused, match="hash to"):
+        inspect_source(io.BytesIO(data), len(data), name=NAME, version=VERSION, content_hash="0" * 64)
+
+
+def test_the_hash_of_a_sorted_archive_is_the_contracts_hash():
+    assert declared_hash(source()) == content_hash(SOURCES.items())
+
+
+def test_too_many_members_are_refused(monkeypatch):
+    monkeypatch.setattr(members, "MEMBERS_MAX", 3)
+    data = wheel()
+    with pytest.raises(ArchiveRefused, match="more than 3 members"):
+        inspect_wheel(io.BytesIO(data), len(data), name=NAME, version=VERSION, filename=WHEEL_NAME)
+
+
+def test_an_archive_that_is_too_large_is_not_even_opened():
+    with pytest.raises(ArchiveRefused, match="at most"):
+        inspect_wheel(io.BytesIO(), members.ARCHIVE_MAX_BYTES + 1, name=NAME, version=VERSION, filename=WHEEL_NAME)
+
+
+@pytest.mark.parametrize("name", ["MEMBER_MAX_BYTES", "UNPACKED_MAX_BYTES"])
+def test_size_limits_count_what_comes_out(monkeypatch, name):
+    monkeypatch.setattr(members, name, 10)
+    data = source()
+    with pytest.raises(ArchiveRefused, match="more than 10 bytes"):
+        inspect_source(io.BytesIO(data), len(data), name=NAME, version=VERSION, content_hash=declared_hash(data))
