@@ -1,0 +1,51 @@
+"""The advantages of grpo, and how an algorithm is found by its configuration."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainer.algorithms import UnknownAlgorithm, algorithm_for
+from trainer.contracts.run_config import AlgorithmConfig
+
+REWARDS = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=32)
+
+
+def grpo(**options):
+    return algorithm_for(AlgorithmConfig(id="grpo", options=options))
+
+
+def test_advantages_are_rewards_above_the_mean():
+    assert grpo().advantages([1.0, 0.0, 0.0, 1.0]) == [0.5, -0.5, -0.5, 0.5]
+
+
+def test_a_group_that_agrees_teaches_nothing():
+    assert grpo().advantages([0.1] * 3) == [0.0, 0.0, 0.0]
+    assert grpo(divide_by_std=True).advantages([0.1] * 3) == [0.0, 0.0, 0.0]
+
+
+def test_no_valid_rollout_gives_no_advantage():
+    assert grpo().advantages([]) == []
+
+
+def test_dividing_by_the_standard_deviation_gives_unit_spread():
+    assert grpo(divide_by_std=True).advantages([2.0, 4.0]) == [-1.0, 1.0]
+
+
+@given(REWARDS)
+def test_advantages_sum_to_zero_and_keep_the_order(rewards):
+    advantages = grpo().advantages(rewards)
+    assert sum(advantages) == pytest.approx(0.0, abs=1e-6 * max(map(abs, rewards)) + 1e-12)
+    assert all(a <= b for (_, a), (_, b) in zip(*[iter(sorted(zip(rewards, advantages, strict=True)))] * 2, strict=False))
+
+
+@pytest.mark.parametrize(
+    ("config", "named"),
+    [
+        (AlgorithmConfig(id="no-such"), "algorithm.id: 'no-such'"),
+        (AlgorithmConfig(id="grpo", options={"divide": True}), "algorithm.options.divide"),
+        (AlgorithmConfig(id="grpo", options={"divide_by_std": "perhaps"}), "algorithm.options.divide_by_std"),
+    ],
+)
+def test_a_wrong_configuration_is_named(config, named):
+    with pytest.raises(UnknownAlgorithm, match=named):
+        algorithm_for(config)

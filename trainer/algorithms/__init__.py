@@ -1,0 +1,9 @@
+"""How rewards become signals: one file per algorithm, and the registry that finds it by name.
+
+Knows ids and options. Refuses to know tensors and models: the trainer sees token streams and never an algorithm.
+"""
+
+from trainer.algorithms.protocol import Algorithm, UnknownAlgorithm
+from trainer.algorithms.registry import ALGORITHMS, algorithm_for
+
+__all__ = ["ALGORITHMS", "Algorithm", "UnknownAlgorithm", "algorithm_for"]
