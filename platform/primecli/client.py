@@ -20,6 +20,8 @@ from primecli.output import CliError, ExitCode
 TIMEOUT = httpx.Timeout(30.0, connect=10.0)
 STREAM_TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 """The server sends a comment every few seconds; a minute of silence means that it is gone."""
+END = "end"
+"""The kind of event after which nothing will ever follow."""
 RECONNECTS_MAX = 10
 RECONNECT_PAUSE_S = 1.0
 
@@ -113,7 +115,7 @@ class Client:
         return self._events(method, url, body=body, last_id="")
 
     def follow(self, path: str, last_id: str = "0") -> Iterator[ServerEvent]:
-        """An event log from a cursor on, across lost connections, without gap or repeat, until the server ends it with `end`."""
+        """An event log from a cursor on, across lost connections, without gap or repeat, until the server ends it."""
         failures = 0
         while True:
             try:
@@ -121,7 +123,7 @@ class Client:
                     failures = 0
                     last_id = event.id or last_id
                     yield event
-                    if event.kind == "end":
+                    if event.kind == END:
                         return
             except Unreachable:
                 failures += 1

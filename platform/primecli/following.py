@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
-from primecli.client import ServerEvent
+from primecli.client import END, ServerEvent
 from primecli.output import CliError, ExitCode, cell
 from primecli.session import Session
-from trainer.contracts.events import TERMINAL_STATES, EventKind, RunState
+from trainer.contracts.events import EventKind, RunState
 
 SHOWN_METRICS = ("reward_mean", "loss", "entropy", "mismatch_kl", "error_rate", "staleness_max")
-FINAL_STATES = frozenset(state.value for state in TERMINAL_STATES)
 
 
 def follow_run(cli: Session, run_id: str, *, cursor: str = "0", lines: bool = True) -> dict[str, Any]:
@@ -30,16 +29,9 @@ def follow_run(cli: Session, run_id: str, *, cursor: str = "0", lines: bool = Tr
 
 
 def _until_final(cli: Session, run_id: str, cursor: str) -> Iterator[ServerEvent]:
-    """Events up to the one that ended the run. An ended and restarted run has such an event in the middle of its history, so
-    the run itself is asked whether it is over."""
+    """Events up to the last one. The server says when that was: an ended and restarted run has ends in its history."""
     with closing(cli.client.follow(f"/rft/runs/{run_id}/events", cursor)) as events:
-        for event in events:
-            if not isinstance(event.data, dict):
-                continue
-            yield event
-            is_end = event.data.get("kind") == EventKind.STATE and event.data.get("payload", {}).get("state") in FINAL_STATES
-            if is_end and cli.client.get(f"/rft/runs/{run_id}")["run"]["status"] in FINAL_STATES:
-                return
+        yield from (event for event in events if event.kind != END)
 
 
 def raise_unless_completed(run: dict[str, Any], what: str = "run") -> None:

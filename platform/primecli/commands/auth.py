@@ -19,6 +19,7 @@ from primecli.session import Session, session_of
 POLL_S = 2.0
 CHALLENGE_DEADLINE_S = 600.0
 GENERATED_PASSWORD_BYTES = 18
+KEY_NAME = "prime sign-up"
 
 
 def sign_up(
@@ -33,9 +34,9 @@ def sign_up(
     """Make an account with its personal team, and store its first API key."""
     cli = _at(session_of(ctx, output), base_url)
     chosen = password or secrets.token_urlsafe(GENERATED_PASSWORD_BYTES)
-    body = {"email": email, "password": chosen} | {key: value for key, value in (("name", name), ("slug", slug)) if value}
-    reply = cli.client.post("/auth/sign-up", body)
-    made = reply.get("data", reply)
+    body = {"email": email, "password": chosen, "key_name": KEY_NAME}
+    body |= {key: value for key, value in (("name", name), ("slug", slug)) if value}
+    made = cli.client.post("/auth/sign-up", body)
     key = made["api_key"]
     config = _store(cli, key)
     shown = {**made, "password": chosen} if password is None else made
@@ -147,6 +148,7 @@ class _Challenge:
         )
 
     def decrypt(self, sealed: str) -> str:
+        # As above.
         from cryptography.hazmat.primitives import hashes
         from cryptography.hazmat.primitives.asymmetric import padding
 

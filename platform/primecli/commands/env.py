@@ -49,7 +49,7 @@ def info(ctx: typer.Context, environment: EnvironmentArgument, output: OutputOpt
     reply = cli.client.get(f"{HUB}/{name}/@{version or 'latest'}")
     found = reply["data"]
     cli.terminal.facts(reply, _facts(found))
-    cli.show_page(f"/hub/{name}")
+    cli.show_page(f"/environments/{name}")
 
 
 def _facts(found: dict[str, Any]) -> list[tuple[str, Any]]:

@@ -6,10 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from primecli.commands.push import HUB
 from primecli.output import CliError, ExitCode, OutputFormat, OutputOption, moment
 from primecli.session import Session, YesOption, session_of
-from trainer.contracts.toml_config import split_version
 
 POLL_S = 1.0
 FINAL_STATUSES = frozenset({"COMPLETED", "FAILED", "TIMEOUT", "CANCELLED"})
@@ -29,6 +27,7 @@ def run(
     temperature: Annotated[float | None, typer.Option("--temperature", min=0.0)] = None,
     env_args: Annotated[str | None, typer.Option("--env-args", help="Arguments of the environment, as a JSON object.")] = None,
     name: Annotated[str | None, typer.Option("--name")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Evaluate a release that failed its check.")] = False,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Wait, and exit with the outcome.")] = False,
     hosted: Annotated[bool, typer.Option("--hosted", help="Accepted for compatibility; evaluations are always hosted.")] = True,
     output: OutputOption = OutputFormat.TABLE,
@@ -38,8 +37,12 @@ def run(
     sampling = {key: value for key, value in (("max_tokens", max_tokens), ("temperature", temperature)) if value is not None}
     config: dict[str, Any] = {"num_examples": num_examples, "rollouts_per_example": rollouts}
     config |= ({"sampling_args": sampling} if sampling else {}) | ({"env_args": _object(env_args)} if env_args else {})
-    body = {"environment_ids": [_environment_id(cli, environment)], "inference_model": model, "eval_config": config}
-    body |= ({"name": name} if name else {}) | ({"team_id": cli.config.team_id} if cli.config.team_id else {})
+    body: dict[str, Any] = {"environment_ids": [environment], "inference_model": model, "eval_config": config}
+    body |= (
+        ({"name": name} if name else {})
+        | ({"force": True} if force else {})
+        | ({"team_id": cli.config.team_id} if cli.config.team_id else {})
+    )
     made = cli.client.post("/hosted-evaluations", body)
     eval_id = made["evaluation_id"]
     cli.terminal.success(f"evaluation {eval_id} is {made.get('status', 'PENDING')}")
@@ -48,13 +51,6 @@ def run(
         _finish(cli, _await(cli, eval_id))
     else:
         cli.terminal.data(made)
-
-
-def _environment_id(cli: Session, environment: str) -> str:
-    """The id that the request carries. A chosen version travels as `id@version`."""
-    name, version = split_version(environment)
-    found = cli.client.get(f"{HUB}/{name}/@{version or 'latest'}")["data"]
-    return f"{found['id']}@{found['semantic_version']}" if version else str(found["id"])
 
 
 def _object(text: str) -> dict[str, Any]:

@@ -21,9 +21,9 @@ def list_keys(ctx: typer.Context, output: OutputOption = OutputFormat.TABLE) -> 
         ("starts with", lambda row: row.get("prefix")),
         ("created", lambda row: moment(row.get("created_at"))),
         ("last used", lambda row: moment(row.get("last_used_at"))),
-        ("revoked", lambda row: moment(row.get("revoked_at"))),
+        ("expires", lambda row: moment(row.get("expires_at"))),
     ]
-    cli.terminal.table(reply, reply["data"], columns, empty="no keys yet")
+    cli.terminal.table(reply, reply["items"], columns, empty="no keys yet")
 
 
 @app.command("create")
@@ -34,9 +34,8 @@ def create(
 ) -> None:
     """Make a key and show it once."""
     cli = session_of(ctx, output)
-    reply = cli.client.post("/keys", {"name": name})
-    made = reply["data"]
-    cli.terminal.facts(reply, [("key", made["id"]), ("name", made.get("name")), ("API key", made["api_key"])])
+    made = cli.client.post("/keys", {"name": name})
+    cli.terminal.facts(made, [("key", made["id"]), ("name", made["name"]), ("API key", made["key"])])
     cli.terminal.note("this is the only time that the key is shown", style="yellow")
     cli.show_page("/keys")
 

@@ -60,7 +60,7 @@ def push(
     slug = f"{environment['owner']['name']}/{environment['name']}"
     write_push_record(root, _record(environment, project, release))
     cli.terminal.success(f"pushed {slug}@{project.version}")
-    cli.show_page(f"/hub/{slug}")
+    cli.show_page(f"/environments/{slug}")
     badge = {} if no_wait else wait_for_badge(cli, slug, project.version)
     cli.terminal.data({"environment": slug, "version": project.version, **release, **badge})
     _report_badge(cli, badge)

@@ -43,8 +43,8 @@ def create(
     cli = session_of(ctx, output)
     reply = cli.client.post("/teams", {"name": name} | ({"slug": slug} if slug else {}))
     made = reply["data"]
-    cli.terminal.facts(reply, [("team", made["teamId"]), ("name", made["name"]), ("owner name", made.get("slug"))])
-    cli.terminal.note(f"act for it with: prime switch {made.get('slug') or made['teamId']}")
+    cli.terminal.facts(reply, [("team", made["id"]), ("name", made["name"]), ("owner name", made["slug"])])
+    cli.terminal.note(f"act for it with: prime switch {made['slug']}")
     cli.show_page("/teams")
 
 

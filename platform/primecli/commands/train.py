@@ -44,6 +44,7 @@ def start(
         list[str] | None, typer.Option("--env-var", "-e", help="Secret KEY=VALUE, or KEY from this shell.")
     ] = None,
     env_file: Annotated[list[Path] | None, typer.Option("--env-file", help="File of KEY=VALUE secrets.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Run on a release that failed its check.")] = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
     """Start a run. Any field can be set behind the file: --max_steps 20 --env.0.args.low 1"""
@@ -58,7 +59,7 @@ def start(
     body = made.body | _secrets(env_var or [], files) | ({"team_id": cli.config.team_id} if cli.config.team_id else {})
     _announce(cli, body)
     cli.confirm("Start this run?", yes=yes)
-    run = cli.client.post(RUNS, body)["run"]
+    run = cli.client.request("POST", RUNS, params={"force": "true" if force else None}, body=body)["run"]
     _started(cli, run, follow=follow)
     if follow:
         ended = follow_run(cli, run["id"])
@@ -309,13 +310,13 @@ def restart(ctx: typer.Context, run_id: RunArgument, output: OutputOption = Outp
 @app.command("pause")
 def pause(ctx: typer.Context, run_id: RunArgument, output: OutputOption = OutputFormat.TABLE) -> None:
     """Give the run's place back until it is resumed."""
-    _steer(ctx, output, run_id, "POST", f"/training/runs/{run_id}/pause", "pausing")
+    _steer(ctx, output, run_id, "PUT", f"{RUNS}/{run_id}/pause", "pausing")
 
 
 @app.command("resume")
 def resume(ctx: typer.Context, run_id: RunArgument, output: OutputOption = OutputFormat.TABLE) -> None:
     """Queue a paused run again."""
-    _steer(ctx, output, run_id, "POST", f"/training/runs/{run_id}/resume", "resuming")
+    _steer(ctx, output, run_id, "PUT", f"{RUNS}/{run_id}/resume", "resuming")
 
 
 app.command("models")(models.train_models)

@@ -57,19 +57,20 @@ def top_up(
 @app.command("usage")
 def usage(
     ctx: typer.Context,
-    subject: Annotated[str | None, typer.Option("--id", help="Only what this run, evaluation or deployment caused.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1000)] = 100,
+    subject: Annotated[str | None, typer.Option("--id", help="Only what this run, evaluation or request caused.")] = None,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
     """Itemise the bill: quantity, price and amount per subject and meter."""
     cli = session_of(ctx, output)
-    reply = cli.client.get("/billing/usage", subject_id=subject, limit=limit)
+    reply = cli.client.get("/billing/usage")
+    lines = [line for line in reply["lines"] if subject in (None, line["subject_id"])]
     columns = [
         ("for", lambda row: row["subject_kind"]),
         ("id", lambda row: row["subject_id"]),
         ("meter", lambda row: row["meter"]),
         ("model", lambda row: row.get("model")),
         ("quantity", lambda row: f"{row['quantity']:,}"),
+        ("per million", lambda row: usd(row["usd_per_million"])),
         ("amount", lambda row: usd(row["amount_microusd"] / 1_000_000)),
     ]
-    cli.terminal.table(reply, reply["items"], columns, empty="nothing has been metered yet")
+    cli.terminal.table({**reply, "lines": lines}, lines, columns, empty="nothing has been metered yet")
