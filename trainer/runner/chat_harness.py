@@ -8,9 +8,10 @@ import asyncio
 import json
 import sys
 from contextlib import AsyncExitStack
+from functools import cache
 from typing import Any
 
-import httpx
+import aiohttp
 import verifiers.v1 as vf
 from verifiers.v1.clients import ModelContext
 from verifiers.v1.dialects.chat import message_to_wire
@@ -126,21 +127,16 @@ async def _ask_model(url: str, secret: str, body: dict, trace_id: str) -> dict[s
 
 
 async def _post(url: str, secret: str, body: dict) -> dict[str, Any]:
-    reply = await _http().post(url, headers={"Authorization": f"Bearer {secret}"}, json=body)
-    if reply.status_code >= 400:
-        # The library has recorded the cause; a HarnessError makes it put that cause on the trace.
-        raise vf.HarnessError(f"model call answered {reply.status_code}: {reply.text[:_ERROR_CHARS]}")
-    return reply.json()
+    async with _session().post(url, headers={"Authorization": f"Bearer {secret}"}, json=body) as reply:
+        if reply.status >= 400:
+            # The library has recorded the cause; a HarnessError makes it put that cause on the trace.
+            text = (await reply.text(errors="replace"))[:_ERROR_CHARS]
+            raise vf.HarnessError(f"model call answered {reply.status}: {text}")
+        return await reply.json(content_type=None)
 
 
-_client: httpx.AsyncClient | None = None
-
-
-def _http() -> httpx.AsyncClient:
-    """One client a process: building one costs 20 to 40 ms. No read time-out: the stages of a rollout have theirs."""
-    global _client
-    if _client is None:
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=256)
-        timeout = httpx.Timeout(None, connect=_CONNECT_S)
-        _client = httpx.AsyncClient(timeout=timeout, limits=limits, verify=False, trust_env=False)
-    return _client
+@cache
+def _session() -> aiohttp.ClientSession:
+    """One session a process, unlimited connections. No total time-out: the stages of a rollout have theirs."""
+    timeout = aiohttp.ClientTimeout(total=None, connect=_CONNECT_S)
+    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=timeout)

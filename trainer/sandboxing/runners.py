@@ -42,7 +42,7 @@ _POLL_S = 0.05
 _CONNECT_S = 5.0
 _HEALTH_S = 5.0
 _HEALTH_BYTES_MAX = 64 * 1024
-_START_S = 30.0
+_START_S = 60.0
 """Interpreter and library, on top of the environment's own time to load."""
 
 

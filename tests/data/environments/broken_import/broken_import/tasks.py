@@ -1,6 +1,5 @@
-import verifiers.v1 as vf
-
 import a_module_that_nobody_has
+import verifiers.v1 as vf
 
 
 class BrokenTaskset(vf.Taskset):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import verifiers.v1 as vf
+
 from probe import attempts
 
 __all__ = ["ProbeTaskset"]
