@@ -1,0 +1,70 @@
+"""Calls of one trace to branches: flat token streams with the sampled positions marked.
+
+Knows how a conversation grows by exact token prefix. Refuses to tokenize: a turn whose prompt does not continue what was
+sampled (a template that drops earlier thinking, a rewritten history) begins a new branch and is counted, never repaired.
+A sampled token is marked in the branch of the call that sampled it and nowhere else, so that no token trains twice.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from trainer.orchestrator.sessions import Call
+
+
+@dataclass(slots=True)
+class Branch:
+    """Lists of equal length T: `mask` is True where the policy sampled the token, `logprobs` is 0.0 elsewhere."""
+
+    token_ids: list[int] = field(default_factory=list)
+    mask: list[bool] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    temperatures: list[float] = field(default_factory=list)
+
+    def extends_to(self, prompt_ids: tuple[int, ...]) -> bool:
+        size = len(self.token_ids)
+        return size <= len(prompt_ids) and list(prompt_ids[:size]) == self.token_ids
+
+    def append(self, call: Call) -> None:
+        observed = call.prompt_ids[len(self.token_ids) :]
+        self._extend(observed, [0.0] * len(observed), call.temperature, sampled=False)
+        self._extend(call.token_ids, call.logprobs, call.temperature, sampled=True)
+
+    def _extend(self, tokens: Iterable[int], logprobs: Iterable[float], temperature: float, *, sampled: bool) -> None:
+        before = len(self.token_ids)
+        self.token_ids.extend(tokens)
+        self.logprobs.extend(logprobs)
+        added = len(self.token_ids) - before
+        self.mask.extend([sampled] * added)
+        self.temperatures.extend([temperature] * added)
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """`broken` counts the calls whose prompt diverged from every earlier stream of the trace."""
+
+    branches: list[Branch]
+    broken: int
+
+
+def merge_calls(calls: Iterable[Call]) -> Branches:
+    """Branches of one trace from its calls in order."""
+    branches: list[Branch] = []
+    broken = 0
+    for call in calls:
+        branch = _longest_prefix(branches, call.prompt_ids)
+        if branch is None:
+            broken += bool(branches) and not _is_fork(branches, call.prompt_ids)
+            branch = Branch()
+            branches.append(branch)
+        branch.append(call)
+    return Branches(branches, broken)
+
+
+def _longest_prefix(branches: list[Branch], prompt_ids: tuple[int, ...]) -> Branch | None:
+    fitting = [branch for branch in branches if branch.extends_to(prompt_ids)]
+    return max(fitting, key=lambda branch: len(branch.token_ids), default=None)
+
+
+def _is_fork(branches: list[Branch], prompt_ids: tuple[int, ...]) -> bool:
+    """The prompt is an earlier point of a stream, asked again: a deliberate second try, not a broken history."""
+    return any(branch.token_ids[: len(prompt_ids)] == list(prompt_ids) for branch in branches)

@@ -1,0 +1,184 @@
+"""Keeps rollouts in flight: starts groups while there is room, drives each rollout to its outcome, gives up what is too late.
+
+Knows when to start and when to cancel. Refuses to know the trainer and reports. All of a group's rollouts are dispatched on the
+policy version that is current at that moment and stay on it. Nothing here delays anything: the loop sleeps until a rollout
+ends, a version is published or a batch is cut.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from statistics import median
+
+from trainer.contracts.base import new_id
+from trainer.contracts.rollouts import RolloutRequest, RolloutSampling
+from trainer.contracts.run_config import RunConfig
+from trainer.orchestrator.engine_gate import EngineGate
+from trainer.orchestrator.environments import Environment
+from trainer.orchestrator.failure_window import FailureWindow
+from trainer.orchestrator.group_book import GroupBook
+from trainer.orchestrator.groups import Group, Rollout, RolloutOutcome
+from trainer.orchestrator.mixture import Mixture
+from trainer.orchestrator.policies import PolicyTable
+from trainer.orchestrator.runner_client import RunnerSilent
+from trainer.orchestrator.sessions import SessionBook
+from trainer.orchestrator.staleness import StalenessRule
+from trainer.orchestrator.verdicts import judge, lost
+
+TICK_S = 1.0
+STRAGGLER_FACTOR = 10.0
+STRAGGLER_MIN_S = 30.0
+
+ScoreGroup = Callable[[Group], Awaitable[None]]
+"""Sets the advantages of a complete group's valid rollouts."""
+
+
+def inflight_limit(config: RunConfig) -> int:
+    """Rollouts in flight at once. One batch by default: while the trainer steps, the next batch is being made."""
+    if config.max_inflight_rollouts is not None:
+        return config.max_inflight_rollouts
+    return max(config.rollouts_per_example, round(config.batch_size * (config.oversampling_factor or 1.0)))
+
+
+class Dispatcher:
+    """`next_step` is the batch that will be cut next; `changed` is set whenever a rollout has ended."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        environments: Mapping[str, Environment],
+        *,
+        book: GroupBook,
+        rule: StalenessRule,
+        policies: PolicyTable,
+        sessions: SessionBook,
+        gate: EngineGate,
+        score_group: ScoreGroup,
+    ):
+        self.next_step = 1
+        self.changed = asyncio.Event()
+        self.progress_s = time.monotonic()
+        self._config = config
+        self._environments = environments
+        self._refs = dict(zip(environments, config.environments, strict=True))
+        self._mixture = Mixture({name: ref.ratio for name, ref in self._refs.items()})
+        self._book = book
+        self._rule = rule
+        self._policies = policies
+        self._sessions = sessions
+        self._gate = gate
+        self._score_group = score_group
+        self._limit = inflight_limit(config)
+        self._window = FailureWindow(size=config.batch_size, fraction=config.failure_pause_fraction)
+        self._wake = asyncio.Event()
+        self._given_up: set[str] = set()
+
+    def resume_at(self, cursors: Mapping[str, int]) -> None:
+        """Go on with the tasks where an earlier attempt stopped taking them."""
+        for name, position in cursors.items():
+            if name in self._environments:
+                self._environments[name].tasks.position = position
+        self._mixture.skip(sum(cursors.values()) % 10_000)
+
+    def cursors(self) -> dict[str, int]:
+        return {name: environment.tasks.position for name, environment in self._environments.items()}
+
+    def wake(self) -> None:
+        """A version was published or a batch was cut: there may be room."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Dispatch until cancelled. Raises AttemptOver when the environment fails too often."""
+        async with asyncio.TaskGroup() as rollouts:
+            while True:
+                self._wake.clear()
+                while self._has_room():
+                    await self._start_group(rollouts)
+                for rollout in self._stragglers():
+                    rollouts.create_task(self._give_up(rollout))
+                ending = self._window.verdict()
+                if ending is not None:
+                    raise ending
+                try:
+                    async with asyncio.timeout(TICK_S):
+                        await self._wake.wait()
+                except TimeoutError:
+                    continue
+
+    async def drop_stale(self) -> None:
+        """Give up everything that batch `next_step` may no longer train on."""
+        late = self._book.doom(self._rule.oldest_version(self.next_step), step=self.next_step)
+        await asyncio.gather(*(self._give_up(rollout) for rollout in late))
+        self._wake.set()
+
+    def _has_room(self) -> bool:
+        if self._book.inflight_count + self._config.rollouts_per_example > self._limit and self._book.inflight_count:
+            return False
+        if self._book.outstanding_count >= self._limit + self._config.batch_size:
+            return False
+        return self._rule.may_dispatch(
+            version=self._policies.current.version, next_step=self.next_step, outstanding=self._book.outstanding_count
+        )
+
+    async def _start_group(self, rollouts: asyncio.TaskGroup) -> None:
+        name = self._mixture.next()
+        environment, ref = self._environments[name], self._refs[name]
+        entry = await environment.tasks.next()
+        policy = self._policies.current
+        group_id, now_s = new_id(), time.monotonic()
+        members = [
+            Rollout(new_id(), group_id, name, entry.index, entry.key, entry.preview, policy.version, now_s)
+            for _ in range(ref.group_size or self._config.rollouts_per_example)
+        ]
+        self._book.open(Group(group_id, name, entry.index, policy.version, members))
+        request = RolloutRequest(
+            rollout_id="",
+            task=entry.index,
+            policy=policy.engine_name,
+            sampling=RolloutSampling(temperature=self._config.temperature, max_tokens=self._config.max_tokens),
+            deadline_s=ref.timeout,
+        )
+        for member in members:
+            rollouts.create_task(self._drive(member, request.model_copy(update={"rollout_id": member.rollout_id})))
+
+    async def _drive(self, rollout: Rollout, request: RolloutRequest) -> None:
+        outcome = await self._rolled(rollout, request)
+        self._given_up.discard(rollout.rollout_id)
+        self._window.add(outcome)
+        self.progress_s = time.monotonic()
+        group = self._book.settle(rollout, outcome, ended_s=self.progress_s)
+        if group is not None:
+            await self._score_group(group)
+            self._book.admit(group)
+        self.changed.set()
+        self._wake.set()
+
+    async def _rolled(self, rollout: Rollout, request: RolloutRequest) -> RolloutOutcome:
+        try:
+            end = await self._environments[rollout.environment].roll(request)
+        except RunnerSilent as error:
+            return lost("infrastructure", f"the runner was lost: {error}")
+        engine_was_away = self._gate.was_away(since_s=rollout.started_s)
+        outcome = judge(end, self._sessions, engine_name=request.policy, engine_was_away=engine_was_away)
+        if rollout.rollout_id in self._given_up and outcome.state != "ok":
+            return replace(outcome, state="cancelled", error="cancelled: too late to be trained on")
+        return outcome
+
+    async def _give_up(self, rollout: Rollout) -> None:
+        if rollout.rollout_id not in self._given_up:
+            self._given_up.add(rollout.rollout_id)
+            await self._environments[rollout.environment].cancel(rollout.rollout_id)
+
+    def _stragglers(self) -> list[Rollout]:
+        """Rollouts that keep a nearly finished group waiting for many times as long as their siblings took."""
+        now_s = time.monotonic()
+        late = []
+        for group in self._book.open_groups():
+            waiting = group.inflight
+            if not waiting or len(waiting) * 2 > len(group.rollouts):
+                continue
+            siblings_s = median(rollout.duration_s for rollout in group.rollouts if rollout.outcome is not None)
+            limit_s = max(STRAGGLER_MIN_S, STRAGGLER_FACTOR * siblings_s)
+            late += [rollout for rollout in waiting if now_s - rollout.started_s > limit_s]
+        return late

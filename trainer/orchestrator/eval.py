@@ -1,0 +1,145 @@
+"""A hosted evaluation: one environment, one served model, a mean with its interval.
+
+Knows the order of an evaluation. Refuses to train. Each chunk of tasks is reported under its own number, so that an attempt that
+repeats a crashed one reports, and charges, nothing twice.
+"""
+
+import asyncio
+import time
+from pathlib import Path
+
+from trainer.contracts.events import EventKind, FailureCode
+from trainer.contracts.internal import Finish, UsageBatch
+from trainer.contracts.rollouts import RolloutSampling
+from trainer.contracts.run_config import EvalConfig
+from trainer.orchestrator.endings import AttemptOver, failed
+from trainer.orchestrator.engine_client import Engines
+from trainer.orchestrator.environments import Environment
+from trainer.orchestrator.eval_stats import eval_result
+from trainer.orchestrator.evaluation import EvalPass
+from trainer.orchestrator.groups import Accounted
+from trainer.orchestrator.policies import Policy
+from trainer.orchestrator.rollout_records import rollout_batch, rollout_usage
+from trainer.orchestrator.run_setup import ending_of
+from trainer.orchestrator.runner_start import limits_of, runner_starter
+from trainer.orchestrator.unclaimed import unclaimed_rollouts
+from trainer.orchestrator.workplace import Workplace, engine_ending, stall_ending
+
+TAG = "eval"
+WATCH_S = 5.0
+STALL_MIN_S = 900.0
+
+
+async def run_evaluation(place: Workplace) -> Finish:
+    """Raises StaleLease."""
+    if place.spec.eval is None or place.spec.served_model is None or not place.spec.releases:
+        raise failed(FailureCode.INTERNAL, "an attempt of kind eval came without configuration, model or release")
+    evaluation = Evaluation(place, place.spec.eval)
+    ending = await ending_of(evaluation.work())
+    return await evaluation.wind_up(ending)
+
+
+class Evaluation:
+    def __init__(self, place: Workplace, config: EvalConfig):
+        self._place = place
+        self._config = config
+        self._engines = place.engines()
+        self._gate = place.gate(self._engines)
+        self._accounted: list[Accounted] = []
+        self._progress_s = time.monotonic()
+        proxy = place.proxy(self._gate, temperature=config.temperature, max_tokens=config.max_tokens)
+        ref, release = config.environment, place.spec.releases[0]
+        self._environment = Environment(
+            ref.name or release.environment,
+            runner_starter(place.spec, release, runner_dir=place.runner_dir, args=ref.args, limits=limits_of(ref)),
+            model_app=proxy.app,
+            reporter=place.reporter,
+            meter_name=f"{place.spec.attempt}.eval",
+        )
+        place.environments = {self._environment.name: self._environment}
+
+    async def work(self) -> None:
+        self._place.phase("starting the environment")
+        await self._environment.start()
+        policy = await served_policy(self._place, self._engines)
+        self._place.policies.publish(policy)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._environment.supervise(), name="supervise")
+            tasks.create_task(self._watch(), name="watch")
+            tasks.create_task(self._owner(), name="owner")
+            tasks.create_task(self._evaluate(policy), name="evaluate")
+
+    async def wind_up(self, ending: AttemptOver) -> Finish:
+        place = self._place
+        await place.stop_environments()
+        await place.report_sandbox_seconds()
+        unclaimed = unclaimed_rollouts(place.sessions.unclaimed(time.monotonic()))
+        if unclaimed:
+            await self._report(f"rest-{place.spec.attempt}", 0, unclaimed)
+        result = eval_result(self._accounted)
+        payload = {"environment": self._environment.name} | result.model_dump()
+        place.reporter.emit(EventKind.EVAL, payload)
+        return Finish(outcome=ending.outcome, code=ending.code, message=ending.message, detail=ending.detail, eval_result=result)
+
+    async def _evaluate(self, policy: Policy) -> None:
+        config, ref = self._config, self._config.environment
+        evaluation = EvalPass(
+            environment=self._environment,
+            policy=policy,
+            tasks=self._environment.tasks.first(config.num_examples),
+            rollouts_per_example=config.rollouts_per_example,
+            sampling=RolloutSampling(temperature=config.temperature, max_tokens=config.max_tokens),
+            deadline_s=ref.timeout,
+            concurrency=config.max_concurrent,
+        )
+        total = len(evaluation.tasks) * config.rollouts_per_example
+        self._place.phase(f"evaluating {policy.engine_name}: {total} rollouts")
+        await evaluation.run(self._place.sessions, self._keep)
+        if all(item.state != "ok" for item in self._accounted):
+            first = next((item.rollout.outcome.error for item in self._accounted if item.rollout.outcome), "no rollout ran")
+            raise failed(FailureCode.ENVIRONMENT_FAILING, f"none of {total} rollouts succeeded; the first error: {first}")
+        raise AttemptOver("completed", f"{total} rollouts done")
+
+    async def _keep(self, number: int, chunk: list[Accounted]) -> None:
+        self._progress_s = time.monotonic()
+        self._accounted += chunk
+        self._place.status.step = len(self._accounted)
+        await self._report(TAG, number, chunk)
+
+    async def _report(self, tag: str, number: int, accounted: list[Accounted]) -> None:
+        await self._place.control.rollouts(rollout_batch(accounted, step=number, tag=tag))
+        usage = rollout_usage(accounted, sequence=f"{tag}.{number}")
+        if usage:
+            await self._place.control.usage(UsageBatch(events=usage))
+
+    async def _watch(self) -> None:
+        deadline_s = time.monotonic() + 60.0 * self._config.timeout_minutes
+        limit_s = max(STALL_MIN_S, 3 * self._config.environment.timeout)
+        while True:
+            await asyncio.sleep(WATCH_S)
+            await self._place.report_sandbox_seconds()
+            endings = [engine_ending(self._gate), stall_ending(self._place.status, self._progress_s, limit_s=limit_s)]
+            if time.monotonic() > deadline_s:
+                message = f"the evaluation took longer than timeout_minutes = {self._config.timeout_minutes}"
+                endings.append(failed(FailureCode.STALLED, message))
+            for ending in endings:
+                if ending is not None:
+                    raise ending
+
+    async def _owner(self) -> None:
+        await self._place.desire.changed.wait()
+        ending = self._place.desire.ending()
+        if ending is not None:
+            raise ending
+
+
+async def served_policy(place: Workplace, engines: Engines) -> Policy:
+    """The model under evaluation, loaded where it is an adapter version."""
+    served = place.spec.served_model
+    assert served is not None
+    if served.adapter_path is None or served.adapter_digest is None:
+        return Policy(served.engine_name, await engines.base_digest(served.engine_name))
+    path = Path(place.pool.artifact_root) / served.adapter_path
+    policy = Policy(served.engine_name, served.adapter_digest, path=str(path), keep=True)
+    await engines.load(policy)
+    return policy

@@ -1,0 +1,102 @@
+"""A rollout and its group, from dispatch to account.
+
+Knows what is recorded of one rollout and what a group is. Refuses to know how rollouts are driven and when they are trained.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from trainer.contracts.rollouts import TraceReport
+from trainer.orchestrator.sessions import Call
+
+RolloutState = Literal["ok", "failed", "incomplete", "deadline", "cancelled", "stale", "infrastructure"]
+TENANT_FAULTS: frozenset[RolloutState] = frozenset({"failed", "incomplete", "deadline"})
+"""Failures of the environment's own making: masked and billed, since their tokens were spent on the tenant's behalf."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One seat's trace: what the runner claims (`report`) beside what the proxy saw (`calls`)."""
+
+    report: TraceReport
+    calls: tuple[Call, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutOutcome:
+    """How one rollout ended. `reward` is a number for state ok alone. `error` names module and line where there is one."""
+
+    state: RolloutState
+    reward: float | None = None
+    rewards: dict[str, float | None] = field(default_factory=dict)
+    metrics: dict[str, float] = field(default_factory=dict)
+    turns: int = 0
+    stop: str | None = None
+    error: str | None = None
+    traces: tuple[Trace, ...] = ()
+
+    @property
+    def calls(self) -> list[Call]:
+        return [call for trace in self.traces for call in trace.calls]
+
+
+@dataclass(slots=True)
+class Rollout:
+    """Times are seconds of the event loop's clock. `outcome` is None while the rollout is in flight."""
+
+    rollout_id: str
+    group_id: str
+    environment: str
+    task: int
+    task_key: str
+    preview: str
+    version: int
+    started_s: float
+    ended_s: float | None = None
+    outcome: RolloutOutcome | None = None
+    advantage: float | None = None
+
+    @property
+    def valid(self) -> bool:
+        return self.outcome is not None and self.outcome.state == "ok"
+
+    @property
+    def duration_s(self) -> float:
+        return 0.0 if self.ended_s is None else self.ended_s - self.started_s
+
+
+@dataclass(slots=True)
+class Group:
+    """Rollouts of one task, all dispatched on one policy version: the unit of staleness and of advantage."""
+
+    group_id: str
+    environment: str
+    task: int
+    version: int
+    rollouts: list[Rollout]
+    doomed: bool = False
+    """Too old to be trained; waits only for its cancelled rollouts to come home."""
+
+    @property
+    def complete(self) -> bool:
+        return all(rollout.outcome is not None for rollout in self.rollouts)
+
+    @property
+    def valid(self) -> list[Rollout]:
+        return [rollout for rollout in self.rollouts if rollout.valid]
+
+    @property
+    def inflight(self) -> list[Rollout]:
+        return [rollout for rollout in self.rollouts if rollout.outcome is None]
+
+
+@dataclass(frozen=True, slots=True)
+class Accounted:
+    """The final word on one dispatched rollout; every one gets exactly one of these. What was trained on, evaluated, or failed
+    by the environment's own making is billed; what we dropped or broke is free."""
+
+    rollout: Rollout
+    state: RolloutState
+    trained: bool
+    staleness: int
+    billed: bool

@@ -1,0 +1,45 @@
+"""Making an adapter version answer: loaded on every engine, then current for new groups, and unloaded when nothing needs it.
+
+Knows names, digests and which versions stay deployable. Refuses to know the control plane: who publishes also reports.
+"""
+
+from pathlib import Path
+
+from trainer.contracts.names import AdapterVersionName
+from trainer.contracts.run_config import RunConfig
+from trainer.orchestrator.engine_client import Engines, Published
+from trainer.orchestrator.policies import Policy, PolicyTable
+
+
+class Publisher:
+    def __init__(self, run_id: str, config: RunConfig, artifact_root: Path, *, engines: Engines, policies: PolicyTable):
+        self._run_id = run_id
+        self._config = config
+        self._artifact_root = artifact_root
+        self._engines = engines
+        self._policies = policies
+
+    def policy(self, step: int, digest: str, path: str) -> Policy:
+        """Version `step` of the run: the adapter after that many optimizer steps."""
+        return Policy(
+            engine_name=str(AdapterVersionName(self._run_id, step)),
+            digest=digest,
+            version=step,
+            path=str(self._artifact_root / path),
+            keep=self.is_kept(step),
+        )
+
+    def is_kept(self, step: int) -> bool:
+        """Whether the version stays deployable, as `adapters.interval` asks."""
+        interval = self._config.adapters.interval
+        return step == self._config.max_steps or (interval > 0 and step > 0 and step % interval == 0)
+
+    async def publish(self, policy: Policy) -> Published:
+        """The next group is dispatched on this version. Rollouts in flight stay on theirs."""
+        published = await self._engines.load(policy)
+        self._policies.publish(policy)
+        return published
+
+    async def retire(self, versions_in_use: set[int]) -> None:
+        for policy in self._policies.retire(versions_in_use):
+            await self._engines.unload(policy)

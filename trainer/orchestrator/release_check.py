@@ -1,0 +1,118 @@
+"""A release check: does the environment install, load, list a task and play one rollout? Green or red, with the reason.
+
+Knows what is tried, in order. Refuses to judge rewards: any finite number will do. A red verdict is a result, not a failure of
+the attempt; only what is our fault (no sandbox on this host) fails it.
+"""
+
+import time
+from dataclasses import dataclass
+
+import httpx
+
+from trainer.contracts.base import new_id
+from trainer.contracts.catalogue import model_folder
+from trainer.contracts.events import FailureCode
+from trainer.contracts.internal import Finish, ReleaseVerdict
+from trainer.contracts.rollouts import RolloutEnd, RolloutRequest, RolloutSampling, RunnerLimits, TenantError
+from trainer.orchestrator.canned_engine import DIGEST, CannedEngine
+from trainer.orchestrator.endings import AttemptOver, failed
+from trainer.orchestrator.engine_gate import EngineGate
+from trainer.orchestrator.environments import Environment
+from trainer.orchestrator.policies import Policy
+from trainer.orchestrator.runner_client import RunnerSilent
+from trainer.orchestrator.runner_start import runner_starter
+from trainer.orchestrator.verdicts import judge
+from trainer.orchestrator.workplace import Workplace
+
+ROLLOUT_S = 60.0
+MAX_TOKENS = 64
+LOG_MAX = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    ok: bool
+    summary: str
+    error: TenantError | None = None
+    tasks_count: int | None = None
+    log: str = ""
+
+
+async def check_release(place: Workplace) -> Finish:
+    """Raises StaleLease."""
+    started_s = time.monotonic()
+    if not place.spec.releases:
+        raise failed(FailureCode.INTERNAL, "an attempt of kind release came without a release")
+    environment = _environment(place)
+    place.environments = {environment.name: environment}
+    try:
+        finding = await _check(place, environment)
+    except AttemptOver as ending:
+        if ending.code is not FailureCode.ENVIRONMENT_BROKEN:
+            return Finish(outcome="failed", code=ending.code, message=ending.message)
+        finding = _broken(ending)
+    finally:
+        await place.stop_environments()
+    verdict = ReleaseVerdict(
+        ok=finding.ok,
+        summary=finding.summary[:2000],
+        module=finding.error.module if finding.error else None,
+        line=finding.error.line if finding.error else None,
+        log=finding.log[-LOG_MAX:],
+        tasks_count=finding.tasks_count,
+        duration_s=time.monotonic() - started_s,
+    )
+    return Finish(outcome="completed", message=finding.summary[:2000], verdict=verdict)
+
+
+def _environment(place: Workplace) -> Environment:
+    spec = place.spec
+    release, model = spec.releases[0], spec.base_model
+    canned = CannedEngine(model.id, model_folder(model.tokenizer))
+    http = httpx.AsyncClient(transport=httpx.ASGITransport(app=canned.app))
+    gate = EngineGate(http, "http://canned", None, place.reporter.incident, patience_s=5.0)
+    place.policies.publish(Policy(model.id, DIGEST))
+    proxy = place.proxy(gate, temperature=1.0, max_tokens=MAX_TOKENS)
+    limits = RunnerLimits(max_turns=4, rollout_s=ROLLOUT_S)
+    return Environment(
+        release.environment,
+        runner_starter(spec, release, runner_dir=place.runner_dir, args={}, limits=limits),
+        model_app=proxy.app,
+        reporter=place.reporter,
+        meter_name=f"{spec.attempt}.check",
+    )
+
+
+async def _check(place: Workplace, environment: Environment) -> Finding:
+    place.phase("installing and loading the release")
+    await environment.start()
+    task = await environment.tasks.at(0)
+    place.phase("playing one rollout on a canned model")
+    request = RolloutRequest(
+        rollout_id=new_id(),
+        task=task.index,
+        policy=place.policies.current.engine_name,
+        sampling=RolloutSampling(max_tokens=MAX_TOKENS),
+        deadline_s=ROLLOUT_S,
+    )
+    count = environment.tasks.count
+    try:
+        end = await environment.roll(request)
+    except RunnerSilent as error:
+        return Finding(False, f"the runner was lost during the first rollout: {error}", None, count, environment.logs())
+    outcome = judge(end, place.sessions, engine_name=request.policy)
+    if outcome.state == "ok":
+        known = "at least one task" if count is None else f"{count} tasks"
+        return Finding(True, f"loads, lists {known} and plays a rollout", None, count, environment.logs())
+    return Finding(False, f"the first rollout failed: {outcome.error}", _first(end), count, environment.logs())
+
+
+def _first(end: RolloutEnd) -> TenantError | None:
+    errors = [*end.errors, *(error for report in end.traces for error in report.errors)]
+    return errors[0] if errors else None
+
+
+def _broken(ending: AttemptOver) -> Finding:
+    module, line = ending.detail.get("module"), ending.detail.get("line")
+    error = TenantError(type="Broken", message=ending.message[:2000], module=module, line=line)
+    return Finding(False, ending.message, error, None, str(ending.detail.get("log", "")))

@@ -1,0 +1,251 @@
+"""The only model endpoint that a sandbox can reach: HTTP on `model.sock`, forwarded to the pool under our pins.
+
+Knows which policies may be called, what is recorded of each call, and how an engine's failure is told apart from a bad
+request. Refuses to know rollouts and rewards. Every reply's adapter digest must be the one published under its name;
+anything else is an infrastructure failure and its tokens are never trained on.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from trainer.contracts.generation import GenerateReply, GenerateRequest, ModelCard
+from trainer.orchestrator.engine_gate import EngineAway, EngineGate
+from trainer.orchestrator.model_requests import (
+    EngineContradiction,
+    Pins,
+    checked_generate,
+    pinned_chat,
+    pinned_generate,
+)
+from trainer.orchestrator.policies import Policy, PolicyTable
+from trainer.orchestrator.sessions import CALLS_PER_SESSION_MAX, Call, Session, SessionBook
+
+BODY_BYTES_MAX = 16 << 20
+LIVE_CALLS_MAX = 16_384
+SESSION_HEADER = "x-session-id"
+
+
+class Refused(Exception):
+    """The call is answered with an OpenAI-shaped error."""
+
+    def __init__(self, status: int, message: str, code: str, kind: str = "invalid_request_error"):
+        super().__init__(message)
+        self.status, self.code, self.kind = status, code, kind
+
+
+class RolloutProxy:
+    """One per attempt; the same application is served on the socket of each of its sandboxes."""
+
+    def __init__(self, *, policies: PolicyTable, gate: EngineGate, sessions: SessionBook, pins: Pins):
+        self._policies = policies
+        self._gate = gate
+        self._sessions = sessions
+        self._pins = pins
+        self._live_calls = 0
+        self.app = Starlette(
+            routes=[
+                Route("/v1/models", self._models, methods=["GET"]),
+                Route("/inference/v1/generate", self._generate, methods=["POST"]),
+                Route("/v1/chat/completions", self._chat, methods=["POST"]),
+            ],
+            exception_handlers={Refused: _render},
+        )
+
+    async def _models(self, request: Request) -> Response:
+        cards = [
+            ModelCard(
+                id=policy.engine_name,
+                created=0,
+                root=policy.engine_name,
+                max_model_len=self._pins.context_tokens,
+                digest=policy.digest,
+            ).model_dump()
+            for policy in self._policies.all()
+        ]
+        return JSONResponse({"object": "list", "data": cards})
+
+    async def _generate(self, request: Request) -> Response:
+        body = await _body(request)
+        try:
+            asked = pinned_generate(body, self._pins)
+        except ValueError as error:
+            raise Refused(400, str(error), "bad_request") from None
+        policy = self._policy(asked.model)
+        session = self._enter(request, policy)
+        try:
+            return await _unless_disconnected(request, self._generated(session, policy, asked))
+        finally:
+            self._leave(session)
+
+    async def _generated(self, session: Session, policy: Policy, asked: GenerateRequest) -> Response:
+        answer = await self._ask("/inference/v1/generate", asked.model_dump_json().encode(), policy, session)
+        try:
+            reply = checked_generate(GenerateReply.model_validate_json(answer.content), digest=policy.digest)
+        except (EngineContradiction, ValueError) as error:
+            raise self._infrastructure(session, f"engine reply refused: {error}", status=502) from None
+        choice = reply.choices[0]
+        session.calls.append(
+            Call(
+                engine_name=policy.engine_name,
+                adapter_digest=reply.adapter.digest,
+                prompt_ids=tuple(asked.token_ids),
+                token_ids=tuple(choice.token_ids),
+                logprobs=tuple(entry.logprob for entry in choice.logprobs.content),
+                temperature=asked.sampling_params.temperature,
+                input_tokens=reply.usage.prompt_tokens,
+                output_tokens=reply.usage.completion_tokens,
+                finish_reason=choice.finish_reason,
+            )
+        )
+        return Response(reply.model_dump_json(), media_type="application/json")
+
+    async def _chat(self, request: Request) -> Response:
+        try:
+            body = json.loads(await _body(request))
+            asked = pinned_chat(body, self._pins) if isinstance(body, dict) else {}
+        except ValueError as error:
+            raise Refused(400, str(error), "bad_request") from None
+        policy = self._policy(asked.get("model"))
+        session = self._enter(request, policy)
+        content = json.dumps(asked).encode()
+        if asked.get("stream"):
+            return await self._open_stream(session, policy, content)
+        try:
+            return await _unless_disconnected(request, self._chatted(session, policy, content))
+        finally:
+            self._leave(session)
+
+    async def _open_stream(self, session: Session, policy: Policy, content: bytes) -> Response:
+        try:
+            answer = await self._ask("/v1/chat/completions", content, policy, session, stream=True)
+        except BaseException:
+            self._leave(session)
+            raise
+        return StreamingResponse(self._streamed(session, policy, answer), media_type="text/event-stream")
+
+    async def _chatted(self, session: Session, policy: Policy, content: bytes) -> Response:
+        answer = await self._ask("/v1/chat/completions", content, policy, session)
+        try:
+            self._record_chat(session, policy, answer.json())
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._infrastructure(session, f"engine reply refused: {error}", status=502) from None
+        return Response(answer.content, media_type="application/json")
+
+    async def _streamed(self, session: Session, policy: Policy, answer: httpx.Response) -> AsyncIterator[bytes]:
+        """Pass the engine's events on as they come; the last one with usage becomes the record."""
+        last: dict[str, Any] | None = None
+        try:
+            async for line in answer.aiter_lines():
+                if line.startswith("data: {") and '"usage"' in line:
+                    event = json.loads(line.removeprefix("data: "))
+                    last = event if event.get("usage") else last
+                yield (line + "\n").encode()
+            if last is None:
+                raise EngineContradiction("the stream ended without usage")
+            self._record_chat(session, policy, last)
+        except (httpx.TransportError, EngineContradiction, KeyError, TypeError, ValueError) as error:
+            session.infrastructure = f"stream broken: {type(error).__name__}: {error}"
+        finally:
+            self._leave(session)
+            await answer.aclose()
+
+    def _record_chat(self, session: Session, policy: Policy, reply: dict[str, Any]) -> None:
+        digest = reply["adapter"]["digest"]
+        if digest != policy.digest:
+            raise EngineContradiction(f"answered with weights {digest[:12]}, but {policy.engine_name} has {policy.digest[:12]}")
+        choices = reply.get("choices") or [{}]
+        session.calls.append(
+            Call(
+                engine_name=policy.engine_name,
+                adapter_digest=digest,
+                prompt_ids=(),
+                token_ids=(),
+                logprobs=(),
+                temperature=self._pins.temperature,
+                input_tokens=int(reply["usage"]["prompt_tokens"]),
+                output_tokens=int(reply["usage"]["completion_tokens"]),
+                finish_reason=str(choices[0].get("finish_reason") or ""),
+                route="chat",
+            )
+        )
+
+    async def _ask(self, path: str, content: bytes, policy: Policy, session: Session, *, stream: bool = False) -> httpx.Response:
+        try:
+            answer = await self._gate.ask(path, content, policy, stream=stream)
+        except EngineAway as error:
+            raise self._infrastructure(session, str(error), status=503) from None
+        if answer.is_success:
+            return answer
+        await answer.aread()
+        if answer.status_code in (401, 403, 404, 409):
+            raise self._infrastructure(session, f"the engine answered {answer.status_code}: {answer.text[:300]}", status=503)
+        raise Refused(answer.status_code, _message(answer), "bad_request")
+
+    def _infrastructure(self, session: Session, message: str, *, status: int) -> Refused:
+        session.infrastructure = message
+        return Refused(status, message, "infrastructure", "server_error")
+
+    def _policy(self, name: Any) -> Policy:
+        policy = self._policies.find(name) if isinstance(name, str) else None
+        if policy is None:
+            raise Refused(404, f"the model {str(name)[:128]!r} is not in use by this run", "model_not_found")
+        return policy
+
+    def _enter(self, request: Request, policy: Policy) -> Session:
+        session_id = request.headers.get(SESSION_HEADER, "")
+        if not 1 <= len(session_id) <= 128:
+            raise Refused(400, "the header X-Session-ID must name the trace", "bad_request")
+        if self._live_calls >= LIVE_CALLS_MAX:
+            raise Refused(429, f"more than {LIVE_CALLS_MAX} model calls at once", "too_many_calls")
+        session = self._sessions.enter(session_id, policy.engine_name, time.monotonic())
+        self._live_calls += 1
+        if len(session.calls) >= CALLS_PER_SESSION_MAX:
+            self._leave(session)
+            raise Refused(429, f"more than {CALLS_PER_SESSION_MAX} model calls in one trace", "too_many_calls")
+        return session
+
+    def _leave(self, session: Session) -> None:
+        session.live -= 1
+        self._live_calls -= 1
+
+
+async def _body(request: Request) -> bytes:
+    if int(request.headers.get("content-length") or 0) > BODY_BYTES_MAX:
+        raise Refused(413, f"the request is larger than {BODY_BYTES_MAX} bytes", "too_large")
+    return await request.body()
+
+
+async def _unless_disconnected(request: Request, answering) -> Response:
+    """Run the call, but give it up when the caller has gone: a cancelled rollout must not keep an engine busy."""
+    call = asyncio.ensure_future(answering)
+    gone = asyncio.ensure_future(request.receive())
+    try:
+        await asyncio.wait({call, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not call.done():
+            raise Refused(499, "the caller has gone", "disconnected")
+        return call.result()
+    finally:
+        gone.cancel()
+        call.cancel()
+
+
+def _message(answer: httpx.Response) -> str:
+    try:
+        return str(answer.json()["error"]["message"])[:1000]
+    except (ValueError, KeyError, TypeError):
+        return answer.text[:1000]
+
+
+async def _render(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refused)
+    body = {"error": {"message": str(error), "type": error.kind, "code": error.code, "param": None}}
+    return JSONResponse(body, status_code=error.status)

@@ -1,0 +1,120 @@
+"""Accounted rollouts as the control plane takes them: a summary row each, and one compressed body per step with everything.
+
+Knows the report's shapes. Refuses to decide: what was trained, billed or dropped stands in `Accounted`. Bills are sums over
+exactly these rows, so that anyone can recompute them from the bodies.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import zstandard
+
+from trainer.contracts.events import Meter
+from trainer.contracts.internal import RolloutBatch, RolloutSummary, UsageIn
+from trainer.orchestrator.groups import Accounted, Trace
+from trainer.orchestrator.sessions import Call
+
+PREVIEW_MAX = 500
+ERROR_MAX = 1_000
+
+
+def rollout_batch(accounted: list[Accounted], *, step: int, tag: str = "train") -> RolloutBatch:
+    body = b"".join(json.dumps(_body(item), separators=(",", ":")).encode() + b"\n" for item in accounted)
+    packed = zstandard.ZstdCompressor(level=3).compress(body)
+    return RolloutBatch(
+        step=step,
+        tag=tag,
+        summaries=[summary(item) for item in accounted],
+        body_zstd_b64=base64.b64encode(packed).decode(),
+        body_sha256=hashlib.sha256(packed).hexdigest(),
+    )
+
+
+def rollout_usage(accounted: Iterable[Accounted], *, sequence: str) -> list[UsageIn]:
+    """Tokens of the billed rollouts, as the proxy counted them."""
+    billed = [call for item in accounted if item.billed for call in _calls(item)]
+    now = datetime.now(UTC)
+    quantities = {
+        Meter.ROLLOUT_INPUT_TOKENS: sum(call.input_tokens for call in billed),
+        Meter.ROLLOUT_OUTPUT_TOKENS: sum(call.output_tokens for call in billed),
+    }
+    return [
+        UsageIn(meter=meter, sequence=sequence, quantity=quantity, at=now) for meter, quantity in quantities.items() if quantity
+    ]
+
+
+def summary(item: Accounted) -> RolloutSummary:
+    rollout, outcome = item.rollout, item.rollout.outcome
+    assert outcome is not None
+    calls = _calls(item)
+    return RolloutSummary(
+        rollout_id=rollout.rollout_id,
+        group_id=rollout.group_id,
+        environment=rollout.environment,
+        task=rollout.task,
+        task_key=rollout.task_key,
+        state=item.state,
+        reward=outcome.reward,
+        rewards=outcome.rewards,
+        metrics=outcome.metrics,
+        advantage=rollout.advantage if item.trained else None,
+        trained=item.trained,
+        policy_version_min=rollout.version,
+        policy_version_max=rollout.version,
+        staleness=item.staleness,
+        turns=outcome.turns,
+        input_tokens=sum(call.input_tokens for call in calls),
+        output_tokens=sum(call.output_tokens for call in calls),
+        billed=item.billed,
+        duration_s=rollout.duration_s,
+        stop=outcome.stop,
+        error=outcome.error[:ERROR_MAX] if outcome.error else None,
+        preview=_preview(item),
+    )
+
+
+def _calls(item: Accounted) -> list[Call]:
+    return item.rollout.outcome.calls if item.rollout.outcome else []
+
+
+def _preview(item: Accounted) -> str:
+    """The last thing the policy said, or the task where it said nothing."""
+    outcome = item.rollout.outcome
+    for trace in outcome.traces if outcome else ():
+        for message in reversed(trace.report.messages):
+            content = message.get("content")
+            if message.get("role") == "assistant" and isinstance(content, str) and content:
+                return content[:PREVIEW_MAX]
+    return item.rollout.preview[:PREVIEW_MAX]
+
+
+def _body(item: Accounted) -> dict[str, Any]:
+    row = summary(item).model_dump()
+    outcome = item.rollout.outcome
+    return row | {
+        "policy_version": item.rollout.version,
+        "traces": [_trace(trace) for trace in (outcome.traces if outcome else ())],
+    }
+
+
+def _trace(trace: Trace) -> dict[str, Any]:
+    report = trace.report.model_dump(mode="json")
+    return report | {"calls": [_call(call) for call in trace.calls]}
+
+
+def _call(call: Call) -> dict[str, Any]:
+    return {
+        "route": call.route,
+        "engine_name": call.engine_name,
+        "adapter_digest": call.adapter_digest,
+        "prompt_ids": call.prompt_ids,
+        "token_ids": call.token_ids,
+        "logprobs": call.logprobs,
+        "temperature": call.temperature,
+        "finish_reason": call.finish_reason,
+        "usage": {"input_tokens": call.input_tokens, "output_tokens": call.output_tokens},
+    }

@@ -1,0 +1,224 @@
+"""A training run: groups in, batches out, one optimizer step after the other, while rollouts go on.
+
+Knows the order of things and what survives a crash. Refuses to know how any single thing is done.
+
+One step, and what is durable after each line:
+
+  cut        groups are taken from the book; rollouts go on being made for the next batch
+  journal    the step's record is on disk: batch, rollouts, usage, task cursors
+  train      the trainer has committed version `step` (idempotent by run and step)
+  publish    every engine has the version; new groups are dispatched on it
+  report     rollouts, usage, version, then the STEP event (each idempotent); the record may go
+
+The trainer is authoritative about which step was last, the control plane about which step was last reported, and the journal
+closes every gap between them. After a crash the new attempt replays the records behind the control plane's step through the same
+lines: a step that the trainer has committed is answered from its log, a step that it has not is trained from the recorded batch.
+So the same rollouts are trained once, reported once and paid once, wherever the process died. Only rollouts in flight are lost;
+they are in no record and on no bill.
+"""
+
+import asyncio
+import time
+
+from trainer.contracts.events import EventKind
+from trainer.contracts.internal import CheckpointReport, UsageBatch
+from trainer.contracts.run_config import RunConfig
+from trainer.contracts.training import RunOpened
+from trainer.orchestrator.batches import Component, cut_batch
+from trainer.orchestrator.dispatch import Dispatcher
+from trainer.orchestrator.endings import AttemptOver
+from trainer.orchestrator.group_book import GroupBook
+from trainer.orchestrator.groups import Accounted, Group
+from trainer.orchestrator.publishing import Publisher
+from trainer.orchestrator.rollout_records import rollout_batch, rollout_usage
+from trainer.orchestrator.run_evals import RunEvals
+from trainer.orchestrator.step_journal import StepJournal, StepRecord
+from trainer.orchestrator.step_metrics import cut_metrics
+from trainer.orchestrator.step_reports import StepReport, StepReports, version_report
+from trainer.orchestrator.trainer_client import TrainerClient
+from trainer.orchestrator.unclaimed import unclaimed_rollouts
+from trainer.orchestrator.workplace import Workplace
+
+
+class Run:
+    """`train` returns only by raising AttemptOver; `wind_up` then leaves things so that another attempt can go on."""
+
+    def __init__(
+        self,
+        place: Workplace,
+        config: RunConfig,
+        *,
+        trainer: TrainerClient,
+        publisher: Publisher,
+        book: GroupBook,
+        dispatcher: Dispatcher,
+        journal: StepJournal,
+        reports: StepReports,
+        evals: RunEvals,
+        component: Component,
+    ):
+        self._place = place
+        self._config = config
+        self._trainer = trainer
+        self._publisher = publisher
+        self._book = book
+        self._dispatcher = dispatcher
+        self._journal = journal
+        self._reports = reports
+        self._evals = evals
+        self._component: Component = component
+        self._step = 0
+        self._checkpointed = -1
+        self._newest: tuple[str, str, int] | None = None
+        self.progress_s = time.monotonic()
+
+    async def resume(self) -> None:
+        """Claim the trainer's slot, replay what was not reported, publish the newest version."""
+        self._place.phase("claiming a slot on the trainer")
+        opened = await self._trainer.open()
+        self._step = opened.step
+        replayed = await self._replay(opened)
+        if not replayed:
+            await self._publish_opened(opened)
+        newest = await asyncio.to_thread(self._journal.newest)
+        if newest is not None:
+            self._dispatcher.resume_at(newest.cursors)
+        self._dispatcher.next_step = self._step + 1
+
+    async def train(self) -> None:
+        await self._evals.maybe_start(self._step)
+        while self._step < self._config.max_steps:
+            started_s = time.monotonic()
+            groups = await self._next_groups(self._step + 1)
+            record = self._record(self._step + 1, groups, wait_s=time.monotonic() - started_s)
+            await asyncio.to_thread(self._journal.write, record)
+            await self._commit(record)
+            if self._step % self._config.checkpoints.interval == 0:
+                await self._checkpoint()
+            await self._evals.maybe_start(self._step)
+        self._place.phase("waiting for the last evaluation")
+        await self._evals.finished()
+        raise AttemptOver("completed", f"{self._config.max_steps} steps are done")
+
+    async def wind_up(self) -> None:
+        """After the end: report what is unsent, account what is left, keep the newest version and a checkpoint, free the slot."""
+        await self._reports.drain()
+        await self._report_rest()
+        if self._newest is not None and self._step > 0:
+            digest, path, size_bytes = self._newest
+            report = version_report(self._publisher.policy(self._step, digest, path), path, size_bytes)
+            await self._place.control.version(report.model_copy(update={"keep": True}))
+        if self._checkpointed != self._step:
+            await self._checkpoint()
+        await self._publisher.retire(set())
+        await self._trainer.close()
+
+    async def _replay(self, opened: RunOpened) -> bool:
+        """Run recorded steps behind the control plane's newest one through the same lines again."""
+        resumed = self._place.spec.resume_step
+        step = resumed
+        while (record := await asyncio.to_thread(self._journal.read, step + 1)) is not None and step <= opened.step:
+            self._place.phase(f"replaying step {step + 1} from the journal")
+            await self._commit(record)
+            step += 1
+        if step < opened.step:
+            self._place.reporter.emit(
+                EventKind.WARNING,
+                {"message": f"steps {step + 1} to {opened.step} were trained by an earlier attempt whose report is lost"},
+            )
+            return False
+        return step > resumed
+
+    async def _publish_opened(self, opened: RunOpened) -> None:
+        policy = self._publisher.policy(opened.step, opened.adapter_digest, opened.adapter_path)
+        self._place.phase("loading the adapter on the inference servers")
+        await self._publisher.publish(policy)
+        self._newest = (opened.adapter_digest, opened.adapter_path, 0)
+        if opened.step == 0:
+            await self._place.control.version(version_report(policy, opened.adapter_path, 0))
+
+    async def _next_groups(self, step: int) -> list[Group]:
+        """The groups of the next batch, as soon as there are enough. Raises AttemptOver when the owner wants an end."""
+        self._dispatcher.next_step = step
+        await self._dispatcher.drop_stale()
+        self._place.phase(f"step {step}: collecting rollouts")
+        while True:
+            self._place.status.inflight = self._book.inflight_count
+            if (ending := self._place.desire.ending()) is not None:
+                raise ending
+            groups = self._book.cut(self._config.batch_size, step=step)
+            if groups is not None:
+                self._dispatcher.next_step = step + 1
+                await self._dispatcher.drop_stale()
+                return groups
+            self._dispatcher.changed.clear()
+            await _first_of(self._dispatcher.changed, self._place.desire.changed)
+
+    def _record(self, step: int, groups: list[Group], *, wait_s: float) -> StepRecord:
+        cut = cut_batch(self._place.spec.subject_id, step, groups, component=self._component)
+        if cut.broken_prefixes or cut.left_out:
+            self._place.reporter.log(
+                f"step {step}: {cut.broken_prefixes} turns began a new branch because their history had changed; "
+                f"{cut.left_out} branches do not fit",
+                level="warning",
+            )
+        accounted = self._accounted()
+        return StepRecord(
+            run_id=self._place.spec.subject_id,
+            step=step,
+            attempt=self._place.spec.attempt,
+            segment=self._place.spec.segment,
+            batch=cut.batch,
+            rollouts=rollout_batch(accounted, step=step),
+            usage=rollout_usage(accounted, sequence=str(step)),
+            metrics=cut_metrics(accounted, broken_prefixes=cut.broken_prefixes),
+            cursors=self._dispatcher.cursors(),
+            wait_s=wait_s,
+        )
+
+    def _accounted(self) -> list[Accounted]:
+        """Everything accounted since the last cut, and the model calls that belong to no rollout any more."""
+        oldest_s = min((rollout.started_s for rollout in self._book.inflight()), default=time.monotonic())
+        return self._book.take_accounted() + unclaimed_rollouts(self._place.sessions.unclaimed(oldest_s))
+
+    async def _commit(self, record: StepRecord) -> None:
+        """Train, publish, hand over to the report."""
+        self._place.phase(f"step {record.step}: training on {len(record.batch.samples)} samples")
+        started_s = time.monotonic()
+        result = await self._trainer.step(record.batch)
+        train_s = time.monotonic() - started_s
+        policy = self._publisher.policy(result.step, result.adapter_digest, result.adapter_path)
+        published = await self._publisher.publish(policy)
+        self._step = self._place.status.step = result.step
+        self._newest = (result.adapter_digest, result.adapter_path, result.size_bytes)
+        self.progress_s = time.monotonic()
+        self._dispatcher.wake()
+        await self._reports.put(StepReport(record, result, policy, published, train_s))
+
+    async def _checkpoint(self) -> None:
+        written = await self._trainer.checkpoint()
+        self._checkpointed = written.step
+        await self._place.control.checkpoint(
+            CheckpointReport(step=written.step, path=written.path, digest=written.digest, size_bytes=written.size_bytes)
+        )
+
+    async def _report_rest(self) -> None:
+        """Rollouts that no batch will train on, so that every one that was dispatched is accounted."""
+        self._book.close()
+        accounted = self._book.take_accounted() + unclaimed_rollouts(self._place.sessions.unclaimed(time.monotonic()))
+        if not accounted:
+            return
+        tag = f"rest-{self._place.spec.attempt}"
+        await self._place.control.rollouts(rollout_batch(accounted, step=self._step, tag=tag))
+        usage = rollout_usage(accounted, sequence=f"{self._step}.{tag}")
+        if usage:
+            await self._place.control.usage(UsageBatch(events=usage))
+
+
+async def _first_of(*events: asyncio.Event) -> None:
+    waits = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()

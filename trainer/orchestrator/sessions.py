@@ -1,0 +1,63 @@
+"""What the rollout proxy saw, by session: the only source of training tokens and of bills.
+
+Knows calls and sessions (`X-Session-ID`, the trace's id). Refuses to know rollouts, rewards and HTTP. A session is taken
+once; what nobody claims is handed out by `unclaimed`, so that no token is trained twice and none escapes the bill.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+CALLS_PER_SESSION_MAX = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One answered model call. `logprobs` aligns with `token_ids`. A chat call records usage and identity only: it is never
+    trained on."""
+
+    engine_name: str
+    adapter_digest: str
+    prompt_ids: tuple[int, ...]
+    token_ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    temperature: float
+    input_tokens: int
+    output_tokens: int
+    finish_reason: str
+    route: Literal["generate", "chat"] = "generate"
+
+
+@dataclass(slots=True)
+class Session:
+    """`infrastructure` is the engine's failure that a call of this session met, if any."""
+
+    engine_name: str
+    opened_s: float
+    calls: list[Call] = field(default_factory=list)
+    live: int = 0
+    infrastructure: str | None = None
+
+
+class SessionBook:
+    def __init__(self) -> None:
+        self._sessions: dict[str, Session] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def enter(self, session_id: str, engine_name: str, now_s: float) -> Session:
+        """The session of a call that is about to be made."""
+        session = self._sessions.setdefault(session_id, Session(engine_name, now_s))
+        session.live += 1
+        return session
+
+    def take(self, session_id: str) -> Session | None:
+        """Claim a session, once."""
+        return self._sessions.pop(session_id, None)
+
+    def unclaimed(self, before_s: float) -> dict[str, Session]:
+        """Take the idle sessions opened before `before_s`: no rollout that could have claimed them is left."""
+        old = {key: value for key, value in self._sessions.items() if value.opened_s < before_s and not value.live}
+        for key in old:
+            del self._sessions[key]
+        return old

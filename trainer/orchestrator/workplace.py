@@ -1,0 +1,107 @@
+"""What every kind of attempt stands on: its orders, its line to the control plane, the pool's machines, the proxy.
+
+Knows how the parts fit together. Refuses to know the work itself: runs, evaluations and release checks each take what they need.
+"""
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+from trainer.contracts.events import FailureCode
+from trainer.contracts.internal import AttemptSpec, PoolSpec, UsageBatch
+from trainer.orchestrator.control import ControlClient
+from trainer.orchestrator.endings import AttemptOver, failed
+from trainer.orchestrator.engine_client import Engines
+from trainer.orchestrator.engine_gate import EngineGate
+from trainer.orchestrator.environments import Environment
+from trainer.orchestrator.heartbeat import Desire, Status
+from trainer.orchestrator.model_requests import Pins
+from trainer.orchestrator.policies import PolicyTable
+from trainer.orchestrator.reporting import Reporter
+from trainer.orchestrator.rollout_proxy import RolloutProxy
+from trainer.orchestrator.services import GIVE_UP_S, Service
+from trainer.orchestrator.sessions import SessionBook
+
+METER_EVERY_S = 20.0
+STALL_MIN_S = 900.0
+
+
+@dataclass(slots=True)
+class Workplace:
+    """`environments` is filled by the work; whoever ends the attempt stops them."""
+
+    spec: AttemptSpec
+    control: ControlClient
+    reporter: Reporter
+    status: Status
+    desire: Desire
+    runner_dir: Path
+    pool_http: httpx.AsyncClient
+    policies: PolicyTable = field(default_factory=PolicyTable)
+    sessions: SessionBook = field(default_factory=SessionBook)
+    environments: dict[str, Environment] = field(default_factory=dict)
+
+    @property
+    def pool(self) -> PoolSpec:
+        if self.spec.pool is None:
+            raise failed(FailureCode.INTERNAL, "the attempt names no pool")
+        return self.spec.pool
+
+    def phase(self, text: str) -> None:
+        """What the process is doing, for the next heartbeat and the log."""
+        if self.status.phase != text:
+            self.status.phase = text
+            self.reporter.log(text)
+
+    def trainer(self) -> Service:
+        return Service(
+            self.pool_http, self.pool.trainer_url, "the trainer", FailureCode.TRAINER_UNREACHABLE, self.reporter.incident
+        )
+
+    def engines(self) -> Engines:
+        urls = self.pool.inference_urls
+        return Engines(
+            [
+                Service(
+                    self.pool_http, url, f"inference server {number}", FailureCode.INFERENCE_UNREACHABLE, self.reporter.incident
+                )
+                for number, url in enumerate(urls, start=1)
+            ]
+        )
+
+    def gate(self, engines: Engines) -> EngineGate:
+        return EngineGate(self.pool_http, self.pool.pool_url, engines, self.reporter.incident)
+
+    def proxy(self, gate: EngineGate, *, temperature: float, max_tokens: int) -> RolloutProxy:
+        context_tokens = self.spec.base_model.context_tokens
+        pins = Pins(self.spec.team_id, temperature, min(max_tokens, context_tokens), context_tokens)
+        return RolloutProxy(policies=self.policies, gate=gate, sessions=self.sessions, pins=pins)
+
+    async def report_sandbox_seconds(self) -> None:
+        events = [event for environment in self.environments.values() for event in environment.take_usage()]
+        if events:
+            await self.control.usage(UsageBatch(events=events))
+
+    async def stop_environments(self) -> None:
+        for environment in self.environments.values():
+            await environment.stop()
+
+
+def engine_ending(gate: EngineGate) -> AttemptOver | None:
+    """The engines have been away for too long."""
+    if gate.away_since_s is None or time.monotonic() - gate.away_since_s < GIVE_UP_S:
+        return None
+    return failed(FailureCode.INFERENCE_UNREACHABLE, f"no model call got through for {GIVE_UP_S:.0f} s")
+
+
+def stall_ending(status: Status, progress_s: float, *, limit_s: float) -> AttemptOver | None:
+    """Nothing has finished for so long that something must be stuck; names what is waited for."""
+    silent_s = time.monotonic() - progress_s
+    if silent_s < limit_s:
+        return None
+    return failed(
+        FailureCode.STALLED,
+        f"nothing has finished for {silent_s:.0f} s; waiting for: {status.phase} ({status.inflight} rollouts in flight)",
+    )
