@@ -11,7 +11,7 @@ from trainer.inference.kv_cache import KVCache
 from trainer.inference.lanes import Ints, Lanes
 from trainer.inference.limits import EngineLimits
 from trainer.inference.llama import Llama
-from trainer.inference.lora import AdapterSlots, LoraSegments
+from trainer.inference.lora import AdapterSlots
 from trainer.inference.sampling import Sampled, SamplingRows, sample, tempered_logprobs, uniforms
 from trainer.inference.scheduler import Scheduler
 from trainer.inference.sequence import FinishReason, Sequence, TopLogprobs
@@ -50,7 +50,7 @@ class EngineCore:
         )
         return 1 + min(affordable, self._limits.sequences_max * -(-shape.context // size))
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def step(self) -> list[Sequence]:
         """Compute one step. Returns the sequences that got a token or ended; [] when nothing runs."""
         self.scheduler.admit()
@@ -58,7 +58,7 @@ class EngineCore:
             return []
         lanes_B, new_B = self.scheduler.plan()
         batch = build_batch(self.lanes, lanes_B, new_B, block_tokens=self._limits.block_tokens, device=self._model.device)
-        hidden_T = self._model.forward(batch, self.cache.layers, self._segments(batch))
+        hidden_T = self._model.forward(batch, self.cache.layers, self.slots.segments(self.lanes.adapter_key[lanes_B], new_B))
         self._score_prompts(batch, hidden_T)
         self.lanes.computed[lanes_B] += new_B
         complete_B = self.lanes.computed[lanes_B] == self.lanes.known[lanes_B]
@@ -67,10 +67,6 @@ class EngineCore:
         lanes_S = lanes_B[complete_B]
         rows_S = torch.from_numpy(batch.ends_B[complete_B] - 1).to(self._model.device)
         return self._hand_out(lanes_S, sample(self._model.logits(hidden_T[rows_S]), self._sampling_rows(lanes_S)))
-
-    def _segments(self, batch: StepBatch) -> LoraSegments:
-        keys_B = self.lanes.adapter_key[batch.lanes_B]
-        return self.slots.segments(list(zip(keys_B.tolist(), batch.new_B.tolist(), strict=True)))
 
     def _sampling_rows(self, lanes_S: Ints) -> SamplingRows:
         lanes, device = self.lanes, self._model.device

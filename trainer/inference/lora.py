@@ -9,9 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+import numpy.typing as npt
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from trainer.inference.lanes import Ints
 
 RANK_CLASSES = (8, 16, 32, 64, 128, 256)
 """Adapters are padded to the next class; adapters of one class share a table and a matmul."""
@@ -216,29 +220,27 @@ class AdapterSlots:
         table, slot = self._locate(key)
         return table.digest_at(slot)
 
-    def segments(self, runs: Sequence[tuple[int, int]]) -> LoraSegments:
-        """`runs` are (key, tokens) in the order of the step's rows, keys ascending; key 0 is the base model."""
-        counts: dict[int, Tensor] = {}
-        starts: dict[int, int] = {}
-        position = 0
-        for key, tokens in runs:
-            if key > 0:
-                class_index, slot = divmod(key - 1, self._slots)
-                starts.setdefault(class_index, position)
-                counts.setdefault(class_index, torch.zeros(self._slots, dtype=torch.int32))[slot] += tokens
-            position += tokens
-        return LoraSegments([self._segment(index, starts[index], counts[index]) for index in counts])
+    def segments(self, keys_B: Ints, tokens_B: Ints) -> LoraSegments:
+        """For rows with these keys (ascending; 0 is the base model) that have so many tokens each."""
+        class_B, slot_B = np.divmod(keys_B - 1, self._slots)
+        ends_B = np.cumsum(tokens_B)
+        segments = []
+        for index in np.unique(class_B[keys_B > 0]).tolist():
+            rows = np.flatnonzero((class_B == index) & (keys_B > 0))
+            start = int(ends_B[rows[0]] - tokens_B[rows[0]])
+            segments.append(self._segment(index, start, np.bincount(slot_B[rows], weights=tokens_B[rows])))
+        return LoraSegments(segments)
 
-    def _segment(self, class_index: int, start: int, counts_S: Tensor) -> Segment:
-        used = counts_S.nonzero().flatten().tolist()
-        slots = used[-1] + 1
+    def _segment(self, class_index: int, start: int, counts_S: npt.NDArray[np.float64]) -> Segment:
+        ends_S = np.cumsum(counts_S).astype(np.int32)
+        used = np.flatnonzero(counts_S)
         return Segment(
             table=self._tables[RANK_CLASSES[class_index]],
             start=start,
-            stop=start + int(counts_S.sum()),
-            ends_S=counts_S[:slots].cumsum(0).to(dtype=torch.int32, device=self._device),
-            slots=slots,
-            only=used[0] if len(used) == 1 else None,
+            stop=start + int(ends_S[-1]),
+            ends_S=torch.from_numpy(ends_S).to(self._device),
+            slots=len(ends_S),
+            only=int(used[0]) if len(used) == 1 else None,
         )
 
     def _locate(self, key: int) -> tuple[SlotTable, int]:
