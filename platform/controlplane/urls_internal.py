@@ -2,7 +2,12 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
-urlpatterns: list[URLPattern | URLResolver] = [path("internal/v1/", include("controlplane.pools.internal_urls"))]
+from controlplane.web.views import health
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("internal/v1/", include("controlplane.pools.internal_urls")),
+    path("healthz", health, name="health"),
+]
 
 handler400 = "controlplane.core.problems.bad_request"
 handler403 = "controlplane.core.problems.permission_denied"

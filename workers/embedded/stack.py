@@ -178,18 +178,12 @@ class Stack:
         ]
 
     def migrate(self) -> None:
-        """Roles, schema and the pool's row. Each step is safe to repeat."""
-        pool = ["register_pool", "--name", POOL_NAME, "--model", BASE_MODEL, "--trainer-url", self.url("trainer")]
-        pool += ["--pool-url", self.url("inference"), "--inference-url", self.url("inference")]
-        pool += ["--artifact-root", str(self.artifacts)]
-        for arguments in (["bootstrap_database"], ["migrate", "--noinput"], pool):
-            self.manage(*arguments)
-
-    def manage(self, *arguments: str) -> None:
-        command = [sys.executable, str(REPOSITORY / "platform" / "manage.py"), *arguments]
+        """Roles, schema and the pool's row, in one process: starting Django three times would take longer than the work."""
+        command = [sys.executable, "-m", "workers.embedded.database", "--pool", POOL_NAME, "--model", BASE_MODEL]
+        command += ["--trainer-url", self.url("trainer"), "--inference-url", self.url("inference")]
         done = subprocess.run(command, env=self.environment(), capture_output=True, text=True, check=False, timeout=300)
         if done.returncode != 0:
-            raise StackError(f"manage.py {arguments[0]} failed: {(done.stderr or done.stdout)[-3000:]}")
+            raise StackError(f"preparing the database failed: {(done.stderr or done.stdout)[-3000:]}")
 
 
 class FirstThenAlive:
