@@ -1,5 +1,7 @@
 """The advantages of grpo, and how an algorithm is found by its configuration."""
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,7 +37,8 @@ def test_dividing_by_the_standard_deviation_gives_unit_spread():
 def test_advantages_sum_to_zero_and_keep_the_order(rewards):
     advantages = grpo().advantages(rewards)
     assert sum(advantages) == pytest.approx(0.0, abs=1e-6 * max(map(abs, rewards)) + 1e-12)
-    assert all(a <= b for (_, a), (_, b) in zip(*[iter(sorted(zip(rewards, advantages, strict=True)))] * 2, strict=False))
+    ordered = [advantage for _, advantage in sorted(zip(rewards, advantages, strict=True))]
+    assert all(below <= above for below, above in itertools.pairwise(ordered))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,57 @@
+"""Which samples go into the next pack: within the budget, fair in tokens, sorted by run."""
+
+from types import SimpleNamespace
+
+from trainer.contracts.adapters import LoraSpec
+from trainer.contracts.training import LossSpec
+from trainer.core.steps import StepJob, next_pack
+from trainer.core.streams import Denominators
+
+
+def job(run: str, lengths: list[int]) -> StepJob:
+    grads = SimpleNamespace(zero_=lambda: None)
+    tenant = SimpleNamespace(
+        run_id=run, adapter=SimpleNamespace(grads_P=grads, spec=LoraSpec()), spec=SimpleNamespace(loss=LossSpec())
+    )
+    samples = tuple(SimpleNamespace(length=length) for length in lengths)
+    return StepJob(tenant, None, SimpleNamespace(samples=samples, denominators=Denominators(1, 0, 0)))
+
+
+def lengths(pack):
+    return {j.tenant.run_id: [s.length for s in part.samples] for j, part in zip(pack.jobs, pack.parts, strict=True)}
+
+
+def test_two_runs_share_a_pack_evenly_in_tokens():
+    a, b = job("a", [10] * 8), job("b", [20] * 8)
+    pack = next_pack([a, b], 80)
+    assert lengths(pack) == {"a": [10] * 4, "b": [20] * 2}
+    assert (a.packs_shared, b.packs_shared) == (1, 1) and pack.run_ids == ("a", "b")
+
+
+def test_a_run_that_comes_late_catches_up_first():
+    a, b = job("a", [10] * 8), job("b", [10] * 3)
+    next_pack([a], 40)
+    assert lengths(next_pack([a, b], 40)) == {"a": [10], "b": [10] * 3}
+
+
+def test_a_sample_longer_than_the_budget_goes_alone():
+    a = job("a", [500, 10])
+    assert lengths(next_pack([a], 100)) == {"a": [500]}
+    assert lengths(next_pack([a], 100)) == {"a": [10]}
+    assert a.done and a.packs == 2 and a.packs_shared == 0
+
+
+def test_packs_take_every_sample_once():
+    a, b = job("a", list(range(1, 30))), job("b", [7] * 11)
+    seen = {"a": [], "b": []}
+    while waiting := [j for j in (a, b) if not j.done]:
+        for run, part in lengths(next_pack(waiting, 50)).items():
+            seen[run] += part
+    assert seen == {"a": list(range(1, 30)), "b": [7] * 11}
+
+
+def test_a_restarted_job_starts_over_and_counts_anew():
+    a = job("a", [10] * 4)
+    next_pack([a, job("b", [10])], 20)
+    a.restart()
+    assert (a.taken, a.packs, a.packs_shared) == (0, 0, 0) and not a.done
