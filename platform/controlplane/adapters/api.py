@@ -8,7 +8,7 @@ from rest_framework.views import APIView
 from controlplane.adapters import access, queries, services
 from controlplane.adapters.models import Adapter
 from controlplane.adapters.schemas import AdapterAnswer, AdapterList, AdapterQuery, AdapterRow, DeployableModels, ModelLimits
-from controlplane.core.schemas import read_query
+from controlplane.core.schemas import query_parameters, read_query, render
 from controlplane.pools.queries import base_models_served
 from trainer.contracts.catalogue import load_catalogue
 
@@ -16,59 +16,61 @@ from trainer.contracts.catalogue import load_catalogue
 class AdaptersView(APIView):
     scope = "adapters"
 
-    @extend_schema(parameters=[AdapterQuery], responses=AdapterList)
+    @extend_schema(operation_id="adapters_list", parameters=query_parameters(AdapterQuery), responses=AdapterList)
     def get(self, request: Request) -> Response:
+        """The team's adapters, newest first."""
         query, rows = read_query(request, AdapterQuery), queries.team_adapters(request.user.team)
         page = rows[query.offset : query.offset + query.limit]
-        return _answer(AdapterList(adapters=[AdapterRow.of(row) for row in page], total=rows.count()))
+        return render(AdapterList(adapters=[AdapterRow.of(row) for row in page], total=rows.count()))
 
 
 class AdapterView(APIView):
     scope = "adapters"
 
-    @extend_schema(responses=AdapterAnswer)
+    @extend_schema(operation_id="adapters_get", responses=AdapterAnswer)
     def get(self, request: Request, adapter_id: str) -> Response:
-        return _render(access.access_adapter(request.user, adapter_id))
+        """One adapter: one version of a run."""
+        return _adapter(access.access_adapter(request.user, adapter_id))
 
 
 class DeployAdapterView(APIView):
     scope = "adapters"
 
-    @extend_schema(request=None, responses=AdapterAnswer)
+    @extend_schema(operation_id="adapters_deploy", request=None, responses=AdapterAnswer)
     def post(self, request: Request, adapter_id: str) -> Response:
-        return _render(services.deploy_adapter(request.user, adapter_id))
+        """Have the adapter served. Asking twice is one wish."""
+        return _adapter(services.deploy_adapter(request.user, adapter_id))
 
 
 class UnloadAdapterView(APIView):
     scope = "adapters"
 
-    @extend_schema(request=None, responses=AdapterAnswer)
+    @extend_schema(operation_id="adapters_unload", request=None, responses=AdapterAnswer)
     def post(self, request: Request, adapter_id: str) -> Response:
-        return _render(services.unload_adapter(request.user, adapter_id))
+        """Have the adapter no longer served; the gateway refuses it at once."""
+        return _adapter(services.unload_adapter(request.user, adapter_id))
 
 
 class DeployCheckpointView(APIView):
     scope = "adapters"
 
-    @extend_schema(request=None, responses=AdapterAnswer)
+    @extend_schema(operation_id="checkpoints_deploy", request=None, responses=AdapterAnswer)
     def post(self, request: Request, checkpoint_id: str) -> Response:
-        return _render(services.deploy_checkpoint(request.user, checkpoint_id))
+        """Have the adapter of a checkpoint's step served."""
+        return _adapter(services.deploy_checkpoint(request.user, checkpoint_id))
 
 
 class DeployableModelsView(APIView):
     scope = "adapters"
 
-    @extend_schema(responses=DeployableModels)
+    @extend_schema(operation_id="deployable_models", responses=DeployableModels)
     def get(self, request: Request) -> Response:
+        """Base models that adapters can be deployed on, with their limits."""
         served = base_models_served()
         specs = [spec for spec in load_catalogue().values() if spec.id in served]
         limits = {spec.id: ModelLimits(rank_max=spec.rank_max, target_modules=list(spec.target_modules)) for spec in specs}
-        return _answer(DeployableModels(models=[spec.id for spec in specs], limits=limits))
+        return render(DeployableModels(models=[spec.id for spec in specs], limits=limits))
 
 
-def _render(adapter: Adapter) -> Response:
-    return _answer(AdapterAnswer(adapter=AdapterRow.of(adapter)))
-
-
-def _answer(body: AdapterAnswer | AdapterList | DeployableModels) -> Response:
-    return Response(body.model_dump(mode="json"))
+def _adapter(adapter: Adapter) -> Response:
+    return render(AdapterAnswer(adapter=AdapterRow.of(adapter)))

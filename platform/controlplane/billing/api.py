@@ -28,7 +28,7 @@ from controlplane.billing.schemas import (
 from controlplane.core import clock
 from controlplane.core.errors import Invalid
 from controlplane.core.pagination import CursorQuery, cursor_page
-from controlplane.core.schemas import read_body, read_query
+from controlplane.core.schemas import query_parameters, read_body, read_query, render
 from controlplane.runs.access import access_run
 from trainer.contracts.events import Meter
 
@@ -39,8 +39,9 @@ KEY_LENGTH_MAX = 64
 class WalletView(APIView):
     scope = "billing"
 
-    @extend_schema(parameters=[WalletQuery], responses=WalletAnswer)
+    @extend_schema(operation_id="billing_wallet", parameters=query_parameters(WalletQuery), responses=WalletAnswer)
     def get(self, request: Request) -> Response:
+        """What the team may spend, and what it has spent on what."""
         query, team = read_query(request, WalletQuery), request.user.team
         charges = queries.recent_charges(team)
         balance = queries.wallet_balance(team)
@@ -53,14 +54,15 @@ class WalletView(APIView):
             total_billings=charges.count(),
             recent_billings=[BillingRow.of(charge) for charge in charges[query.offset : query.offset + query.limit]],
         )
-        return Response(answer.model_dump(mode="json"))
+        return render(answer)
 
 
 class TopUpsView(APIView):
     scope = "billing"
 
-    @extend_schema(request=TopUpRequest, responses={201: TopUpAnswer})
+    @extend_schema(operation_id="billing_top_ups_create", request=TopUpRequest, responses={201: TopUpAnswer})
     def post(self, request: Request) -> Response:
+        """Pay money in. With an `Idempotency-Key` the same top-up is made once, however often it is sent."""
         body, actor, gateway = read_body(request, TopUpRequest), request.user, configured_gateway()
         actor.require_admin()
         key = request.headers.get(KEY_HEADER)
@@ -68,14 +70,15 @@ class TopUpsView(APIView):
             raise Invalid(("header", KEY_HEADER), f"at most {KEY_LENGTH_MAX} characters")
         row = services.top_up(team_id=actor.team_id, amount_microusd=body.total_microusd, gateway=gateway, key=key)
         answer = TopUpAnswer.of(row, notice=gateway.notice, balance_microusd=queries.wallet_balance(actor.team))
-        return Response(answer.model_dump(mode="json"), status=201)
+        return render(answer, status=201)
 
 
 class RunUsageView(APIView):
     scope = "billing"
 
-    @extend_schema(responses=RunUsage)
+    @extend_schema(operation_id="billing_run_usage", responses=RunUsage)
     def get(self, request: Request, run_id: str) -> Response:
+        """Everything that a run caused, by bucket and itemised by meter."""
         run = access_run(request.user, run_id)
         usage = queries.subject_usage("run", run.pk)
         answer = RunUsage(
@@ -92,25 +95,27 @@ class RunUsageView(APIView):
             record_count=queries.subject_events_count("run", run.pk),
             meters=[MeterRow.of(line) for line in usage.lines],
         )
-        return Response(answer.model_dump(mode="json"))
+        return render(answer)
 
 
 class TeamUsageView(APIView):
     scope = "billing"
 
-    @extend_schema(responses=TeamUsage)
+    @extend_schema(operation_id="billing_usage", responses=TeamUsage)
     def get(self, request: Request) -> Response:
-        return Response(TeamUsage.of(queries.team_lines(request.user.team)).model_dump(mode="json"))
+        """The team's whole bill, by subject and meter."""
+        return render(TeamUsage.of(queries.team_lines(request.user.team)))
 
 
 class LedgerView(APIView):
     scope = "billing"
 
-    @extend_schema(parameters=[CursorQuery], responses=LedgerAnswer)
+    @extend_schema(operation_id="billing_ledger", parameters=query_parameters(CursorQuery), responses=LedgerAnswer)
     def get(self, request: Request) -> Response:
+        """The team's ledger entries, newest first, and their sum, which is always zero."""
         query, team = read_query(request, CursorQuery), request.user.team
         page = cursor_page(queries.team_entries(team), query, EntryRow.of)
-        return Response(LedgerAnswer.of(page, queries.team_ledger_totals(team)).model_dump(mode="json"))
+        return render(LedgerAnswer.of(page, queries.team_ledger_totals(team)))
 
 
 class PricesView(APIView):
@@ -118,10 +123,11 @@ class PricesView(APIView):
 
     permission_classes = ()
 
-    @extend_schema(responses=PriceList)
+    @extend_schema(operation_id="billing_prices", responses=PriceList)
     def get(self, request: Request) -> Response:
+        """The prices in force."""
         rows = [PriceRow.of(price) for price in queries.prices_in_force(clock.now())]
-        return Response(PriceList(prices=rows).model_dump(mode="json"))
+        return render(PriceList(prices=rows))
 
 
 def run_pricing(base_model: str) -> RunPricing:

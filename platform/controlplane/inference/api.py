@@ -8,7 +8,7 @@ from rest_framework.views import APIView
 from controlplane.adapters.errors import UnknownModel
 from controlplane.core.errors import Forbidden
 from controlplane.core.pagination import CursorQuery, cursor_page
-from controlplane.core.schemas import read_query
+from controlplane.core.schemas import query_parameters, read_query, render
 from controlplane.inference import queries
 from controlplane.inference.schemas import ModelList, ModelRow, RequestPage, RequestRow
 from controlplane.teams.actors import Actor
@@ -22,20 +22,22 @@ class ModelsView(APIView):
 
     permission_classes = ()
 
-    @extend_schema(responses=ModelList)
+    @extend_schema(operation_id="inference_models_list", responses=ModelList)
     def get(self, request: Request) -> Response:
+        """Models that the caller may name, with prices."""
         models = queries.served_models(_team_of(request))
-        return Response(ModelList(data=models).model_dump(mode="json"))
+        return render(ModelList(data=models))
 
 
 class ModelView(APIView):
     permission_classes = ()
 
-    @extend_schema(responses=ModelRow)
+    @extend_schema(operation_id="inference_models_get", responses=ModelRow)
     def get(self, request: Request, model_id: str) -> Response:
+        """One model."""
         for row in queries.served_models(_team_of(request)):
             if row.id == model_id:
-                return Response(row.model_dump(mode="json"))
+                return render(row)
         raise UnknownModel(model_id)
 
 
@@ -44,10 +46,11 @@ class InferenceRequestsView(APIView):
 
     scope = "inference"
 
-    @extend_schema(parameters=[CursorQuery], responses=RequestPage)
+    @extend_schema(operation_id="inference_requests_list", parameters=query_parameters(CursorQuery), responses=RequestPage)
     def get(self, request: Request) -> Response:
+        """The team's requests as the gateway recorded them, newest first."""
         page = cursor_page(queries.team_requests(request.user.team), read_query(request, CursorQuery), RequestRow.of)
-        return Response(RequestPage.model_validate(page).model_dump(mode="json"))
+        return render(RequestPage.model_validate(page))
 
 
 def _team_of(request: Request) -> Team | None:

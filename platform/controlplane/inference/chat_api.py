@@ -13,6 +13,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from controlplane.billing.services import require_funds
 from controlplane.core.errors import ApiError, Forbidden, Invalid
+from controlplane.core.plain_operations import documented
 from controlplane.core.problems import validation_problems
 from controlplane.core.tenancy import acting_for
 from controlplane.inference.access import Route, route_for
@@ -27,6 +28,12 @@ DIGEST_HEADER = "X-Adapter-Digest"
 
 
 # The key in the header is no ambient credential; for a browser's session `actor_of` checks the CSRF token itself.
+@documented(
+    "post",
+    operation_id="chat_completions",
+    description="OpenAI's chat completions over the team's models; with `stream` as server-sent events.",
+    request=ChatRequest,
+)
 @csrf_exempt
 async def chat_completions(request: HttpRequest) -> HttpResponseBase:
     if request.method != "POST":
