@@ -88,7 +88,7 @@ def lose_attempt(evaluation: Evaluation, cause: str) -> None:
         _set_error(evaluation, FailureCode.ATTEMPTS_EXHAUSTED, message)
         move(evaluation, EvalStatus.FAILED, reason=message, code=FailureCode.ATTEMPTS_EXHAUSTED)
     else:
-        evaluation.eligible_at = now() + timedelta(seconds=2.0 ** (evaluation.lost_attempts - 1))
+        evaluation.eligible_at = now() + timedelta(seconds=2.0 ** (evaluation.lost_attempts - 1) - 1)
         if evaluation.status != EvalStatus.PENDING:
             move(evaluation, EvalStatus.PENDING, reason=cause)
     save_history(evaluation)

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 
 from controlplane.core.clock import DatabaseNow
 from controlplane.evals.models import EvalStatus, Evaluation, EvaluationEvent, EvaluationSample
-from controlplane.pools.bodies import read_body
+from controlplane.pools.bodies import read_body, with_messages
 from controlplane.pools.models import Pool
 from controlplane.pools.queries import live_count_by_team
 from controlplane.teams.actors import Actor
@@ -53,7 +53,7 @@ def samples_page(evaluation: Evaluation, *, offset: int, limit: int) -> list[dic
     """Samples in order, rollouts of ours with their messages."""
     rows = list(EvaluationSample.objects.filter(evaluation=evaluation).order_by("position")[offset : offset + limit])
     keys = {row.body_key for row in rows if row.body_key}
-    bodies = {record.get("rollout_id"): record for key in sorted(keys) for record in read_body(key)}
+    bodies = {record["rollout_id"]: with_messages(record) for key in sorted(keys) for record in read_body(key)}
     return [_with_messages(row.data, bodies.get(row.data.get("rollout_id"))) for row in rows]
 
 
@@ -61,7 +61,7 @@ def _with_messages(data: dict[str, Any], body: dict[str, Any] | None) -> dict[st
     """A rollout split the way pushed samples are: the prompt is all before the model's first turn, the completion the rest."""
     if body is None:
         return data
-    messages = body.get("messages") or []
+    messages = body["messages"]
     turns = [index for index, message in enumerate(messages) if message.get("role") == "assistant"]
     first = turns[0] if turns else len(messages)
     return body | data | {"prompt": messages[:first], "completion": messages[first:]}

@@ -48,3 +48,10 @@ def read_body(key: str) -> list[dict[str, Any]]:
     reader = zstandard.ZstdDecompressor().stream_reader(store().read(key), read_across_frames=True)
     text = reader.read(INFLATED_BYTES_MAX)
     return [json.loads(line) for line in text.splitlines() if line]
+
+
+def with_messages(record: dict[str, Any]) -> dict[str, Any]:
+    """A record with the conversation to show: that of the seat that is trained, else of the first."""
+    traces = record.get("traces") or []
+    chosen = next((trace for trace in traces if trace.get("trainable")), traces[0] if traces else {})
+    return record | {"messages": chosen.get("messages") or []}

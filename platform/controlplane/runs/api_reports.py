@@ -10,7 +10,7 @@ from controlplane.core.schemas import query_parameters, read_query, render
 from controlplane.pools.access import live_lease
 from controlplane.runs import queries
 from controlplane.runs.access import access_run
-from controlplane.runs.logs import LogQuery, read_log
+from controlplane.runs.logs import LogQuery, has_log, read_log
 from controlplane.runs.schemas import (
     CheckpointsAnswer,
     DistributionAnswer,
@@ -40,7 +40,7 @@ class LogsView(APIView):
     @extend_schema(operation_id="read_run_log", parameters=query_parameters(LogQuery), responses=LogAnswer)
     def get(self, request: Request, run_id: str) -> Response:
         query, run = read_query(request, LogQuery), access_run(request.user, run_id)
-        if query.cursor is None and run.state in {RunState.QUEUED, RunState.PENDING} and run.attempt <= 1:
+        if query.cursor is None and run.state in {RunState.QUEUED, RunState.PENDING} and not has_log(run):
             # The public client waits for the log on a 404 whose text says why there is none.
             raise NotFound(f"the run is {run.state.lower()}; its log is not available yet", code="log_not_started")
         page = read_log(run, query)

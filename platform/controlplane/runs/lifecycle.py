@@ -136,7 +136,7 @@ def lose_attempt(run: Run, cause: str) -> None:
         set_failure(run, FailureCode.ATTEMPTS_EXHAUSTED, message)
         move(run, RunState.FAILED, reason=message, code=FailureCode.ATTEMPTS_EXHAUSTED)
     else:
-        run.eligible_at = now() + timedelta(seconds=min(BACKOFF_S_MAX, 2.0 ** (run.lost_attempts - 1)))
+        run.eligible_at = now() + timedelta(seconds=min(BACKOFF_S_MAX, 2.0 ** (run.lost_attempts - 1) - 1))
         move(run, RunState.QUEUED, reason=cause)
     save_history(run)
 

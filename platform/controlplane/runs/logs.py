@@ -67,6 +67,11 @@ def read_log(run: Run, query: LogQuery) -> LogPage:
     return LogPage(_lines(scanned, query)[-query.tail_lines :], run.events_count)
 
 
+def has_log(run: Run) -> bool:
+    """Whether a holder has said anything yet."""
+    return RunEvent.objects.filter(run=run, kind=EventKind.LOG).exists()
+
+
 def _events(run: Run, query: LogQuery) -> QuerySet[RunEvent]:
     # Events beyond the count that this run's row showed are left for the next page: the cursor must not skip them.
     events = RunEvent.objects.filter(run=run, kind__in=LOGGED_KINDS, seq__lte=run.events_count)

@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Count, Max, QuerySet
 
 from controlplane.core.clock import DatabaseNow
-from controlplane.pools.bodies import read_body
+from controlplane.pools.bodies import read_body, with_messages
 from controlplane.pools.models import Pool
 from controlplane.pools.queries import live_count_by_team
 from controlplane.runs.models import Checkpoint, Rollout, RolloutStep, Run, RunEvent, RunMetric
@@ -93,7 +93,7 @@ class Progress:
 
 
 def progress_of(run: Run) -> Progress:
-    steps = RolloutStep.objects.filter(run=run, tag=TRAIN_TAG, rollouts_count__gt=0).order_by("step")
+    steps = RolloutStep.objects.filter(run=run, rollouts_count__gt=0).order_by("step").distinct()
     newest = RunEvent.objects.filter(run=run).aggregate(at=Max("at"))["at"]
     return Progress(run.step, list(steps.values_list("step", flat=True)), newest or run.updated_at)
 
@@ -104,15 +104,20 @@ class SamplePage:
     total: int
 
 
-def samples_page(run: Run, *, step: int, tag: str, offset: int, limit: int) -> SamplePage:
-    """Rollouts of a step with their bodies, in the order in which they were reported."""
-    rollout_step = RolloutStep.objects.filter(run=run, step=step, tag=tag).first()
-    if rollout_step is None:
-        return SamplePage([], 0)
-    rows = list(Rollout.objects.filter(rollout_step=rollout_step).order_by("position")[offset : offset + limit])
-    bodies = {record.get("rollout_id"): record for record in read_body(rollout_step.body_key)} if rows else {}
-    samples = [bodies.get(row.summary["rollout_id"], {}) | row.summary for row in rows]
-    return SamplePage(samples, rollout_step.rollouts_count)
+def samples_page(run: Run, *, step: int, tag: str | None, offset: int, limit: int) -> SamplePage:
+    """Rollouts accounted in a step with their bodies, in the order in which they were reported; of one tag where it is named."""
+    steps = RolloutStep.objects.filter(run=run, step=step)
+    steps = steps.order_by("created_at", "id") if tag is None else steps.filter(tag=tag)
+    keys = {rollout_step.id: rollout_step.body_key for rollout_step in steps}
+    rows = Rollout.objects.filter(rollout_step__in=steps).order_by("rollout_step__created_at", "rollout_step_id", "position")
+    page = list(rows[offset : offset + limit])
+    bodies = _bodies({keys[row.rollout_step_id] for row in page})
+    samples = [bodies.get(row.summary["rollout_id"], {}) | row.summary for row in page]
+    return SamplePage(samples, rows.count())
+
+
+def _bodies(keys: set[str]) -> dict[str, dict[str, Any]]:
+    return {record["rollout_id"]: with_messages(record) for key in sorted(keys) for record in read_body(key)}
 
 
 def rollout_counts(run: Run) -> dict[str, int]:

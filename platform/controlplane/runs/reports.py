@@ -71,6 +71,8 @@ def record_rollouts(run: Run, lease: Lease, batch: RolloutBatch, body: StoredBod
         return 0
     if earlier is not None:
         earlier.delete()
+    start_running(run)
+    save_history(run)
     rollout_step = RolloutStep.objects.create(
         run=run,
         team_id=run.team_id,

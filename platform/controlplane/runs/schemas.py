@@ -32,12 +32,12 @@ class MetricsQuery(Query):
 
 
 class SamplesQuery(Query):
-    """`tag` tells training rollouts (`train`) from those of an evaluation."""
+    """`tag` tells training rollouts (`train`) from those of an evaluation and from the rest that nothing trained on."""
 
     step: Annotated[int, Field(ge=0)]
     page: Annotated[int, Field(ge=1)] = 1
     limit: Annotated[int, Field(ge=1, le=PAGE_MAX)] = 100
-    tag: str = "train"
+    tag: str | None = None
 
 
 class DistributionQuery(Query):

@@ -1,0 +1,59 @@
+"""What a run request may say, and how its refusal names the field."""
+
+import pytest
+
+from controlplane.core.errors import Invalid
+from controlplane.runs.request import parse_request
+
+BODY = {"model": {"name": "tiny"}, "environments": [{"id": "ann/rules"}]}
+
+
+def refused(**fields):
+    with pytest.raises(Invalid) as caught:
+        parse_request(BODY | fields)
+    return [problem.loc for problem in caught.value.problems]
+
+
+def test_defaults_are_filled_in():
+    config = parse_request(BODY).config
+    assert (config.max_steps, config.batch_size, config.rollouts_per_example) == (100, 128, 8)
+
+
+def test_unknown_and_out_of_range_fields_are_named():
+    assert refused(learningrate=1) == [("body", "learningrate")]
+    assert refused(max_steps=0) == [("body", "max_steps")]
+    assert refused(environments=[{"id": "a/b", "ratio": -1}]) == [("body", "environments", 0, "ratio")]
+
+
+def test_a_bad_secret_is_named_and_its_value_is_not_told():
+    with pytest.raises(Invalid) as caught:
+        parse_request(BODY | {"secrets": [{"key": "lower", "value": "hunter2hunter2"}]})
+    assert caught.value.problems[0].loc == ("body", "secrets", 0, "key")
+    assert "hunter2" not in str(caught.value.problems)
+
+
+def test_legacy_keys_are_accepted_with_a_notice():
+    request = parse_request(BODY | {"buffer": {}, "trajectory_strategy": "x", "max_async_level": 2})
+    assert request.config.max_off_policy_steps == 2
+    assert len(request.notices) == 3
+
+
+def test_empty_fields_of_things_not_served_are_dropped_and_set_ones_refused():
+    parse_request(BODY | {"pre_batch_filters": [], "teacher": None, "loss": "rl"})
+    assert refused(pre_batch_filters=[{"type": "repetition"}]) == [("body", "pre_batch_filters")]
+    assert refused(loss="sft") == [("body", "loss")]
+
+
+def test_the_team_travels_beside_the_configuration():
+    assert parse_request(BODY | {"team_id": "c" * 25}).config.max_steps == 100
+
+
+@pytest.mark.parametrize(("table", "query", "forced"), [({}, False, False), ({"force": True}, False, True), ({}, True, True)])
+def test_a_red_badge_can_be_forced_by_the_free_table_or_the_query(table, query, forced):
+    assert parse_request(BODY | {"run_config": table}, force=query).is_forced is forced
+
+
+def test_secrets_stay_out_of_the_representation():
+    request = parse_request(BODY | {"secrets": [{"key": "API_KEY", "value": "hunter2hunter2"}]})
+    assert request.secrets == {"API_KEY": "hunter2hunter2"}
+    assert "hunter2" not in repr(request)
