@@ -1,6 +1,6 @@
 """An engine behind `model.sock`: it speaks the two routes that a runner calls and answers what a test says.
 
-Knows the byte vocabulary of `tiny` (id = byte, end of turn 258). It keeps every request, so that a test can look at it.
+Knows the byte vocabulary of `tiny` (id = byte, end of turn 258). It keeps every request for a test to look at.
 """
 
 import asyncio

@@ -19,12 +19,10 @@ _TRACEBACK_LINE = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
 def from_exception(error: BaseException, prefix: str = sys.prefix) -> TenantError:
     """Frames of the whole chain of causes count: the library wraps what a tenant raised."""
     frames = [frame for frame in _chain_frames(error) if _is_tenant(frame[0], prefix)]
-    text = str(error)
-    if isinstance(error, SystemExit):
-        text = f"the environment called sys.exit({error.code!r})"
-    missing = _missing_module(error)
-    if missing and missing not in text:
-        text = f"{text} (No module named {missing!r})"
+    if frames and isinstance(error, ModuleNotFoundError) and isinstance(error.__cause__, ModuleNotFoundError):
+        # The library says that the environment is not installed; it is, and what it imports is not.
+        error = error.__cause__
+    text = f"the environment called sys.exit({error.code!r})" if isinstance(error, SystemExit) else str(error)
     return _tenant_error(type(error).__name__, text, frames[-1] if frames else None)
 
 
@@ -57,9 +55,3 @@ def _chain_frames(error: BaseException) -> Iterator[tuple[str, int, str]]:
 def _is_tenant(file: str, prefix: str) -> bool:
     """Below the release's own environment; the base's packages live under another prefix."""
     return file.startswith(f"{prefix}/")
-
-
-def _missing_module(error: BaseException) -> str | None:
-    """The module that an import really missed: the library's own message names the environment instead."""
-    cause = error.__cause__
-    return cause.name if isinstance(error, ModuleNotFoundError) and isinstance(cause, ModuleNotFoundError) else None

@@ -11,7 +11,7 @@ class BlockingConfig(vf.TasksetConfig):
 
 class BlockingTask(vf.Task):
     @vf.reward
-    async def score(self, task: vf.TaskData) -> float:
+    async def points(self, task: vf.TaskData) -> float:
         time.sleep(float(task.name or 0))
         return 1.0
 

@@ -8,7 +8,7 @@ __all__ = ["ExitingTaskset"]
 
 class ExitingTask(vf.Task):
     @vf.reward
-    async def score(self, task: vf.TaskData) -> float:
+    async def points(self, task: vf.TaskData) -> float:
         if task.idx == 1:
             sys.exit(3)
         if task.idx == 2:

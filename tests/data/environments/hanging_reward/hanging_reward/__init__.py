@@ -7,7 +7,7 @@ __all__ = ["HangingTaskset"]
 
 class HangingTask(vf.Task):
     @vf.reward
-    async def score(self) -> float:
+    async def points(self) -> float:
         await asyncio.Event().wait()
         return 1.0
 

@@ -5,7 +5,7 @@ __all__ = ["NanTaskset"]
 
 class NanTask(vf.Task):
     @vf.reward
-    async def score(self) -> float:
+    async def points(self) -> float:
         return float("nan")
 
     @vf.reward

@@ -5,8 +5,8 @@ __all__ = ["RaisingTaskset"]
 
 class RaisingTask(vf.Task):
     @vf.reward
-    async def score(self, task: vf.TaskData) -> float:
-        return points(task.idx)
+    async def points(self, task: vf.TaskData) -> float:
+        return look_up(task.idx)
 
 
 class RaisingTaskset(vf.Taskset[RaisingTask]):
@@ -15,5 +15,5 @@ class RaisingTaskset(vf.Taskset[RaisingTask]):
             yield RaisingTask(vf.TaskData(prompt="1+1?"), self.config.task)
 
 
-def points(index: int) -> float:
+def look_up(index: int) -> float:
     return {0: 1.0}[index % 2]
