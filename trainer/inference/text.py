@@ -80,10 +80,11 @@ class TextStream:
     def feed(self, token_ids: list[int]) -> str:
         """The text that these tokens complete."""
         for token_id in token_ids:
+            if self.stopped:
+                break
             self._token_ids.append(token_id)
             self._decoded += self._stream.step(self._tokenizer, token_id) or ""
-            if self._cut_at_stop():
-                break
+            self._cut_at_stop()
         return self._give(len(self._decoded) if self.stopped else self._safe_length())
 
     def finish(self) -> str:
@@ -93,11 +94,10 @@ class TextStream:
             self._decoded = whole if whole.startswith(self._decoded) else self._decoded
         return self._give(len(self._decoded))
 
-    def _cut_at_stop(self) -> bool:
+    def _cut_at_stop(self) -> None:
         found = [place for stop in self._stop_strings if (place := self._decoded.find(stop, self._given)) >= 0]
         if found:
             self._decoded, self.stopped = self._decoded[: min(found)], True
-        return self.stopped
 
     def _safe_length(self) -> int:
         """Length of the text that no stop string can begin in."""
