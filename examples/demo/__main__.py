@@ -92,7 +92,7 @@ def follow(teams: list[Team], steps: int) -> None:
             time.sleep(POLL_S)
             for team in list(open_teams):
                 run, points = team.run(), team.metrics()
-                reward = points[-1]["reward/mean"] if points else float("nan")
+                reward = points[-1]["reward"] if points else float("nan")
                 text = f"team {team.rule:<4} {run['status'].lower():<9} reward {reward:.2f}"
                 progress.update(bars[team.rule], completed=points[-1]["step"] if points else 0, description=text)
                 if run["status"] in ENDED:
@@ -105,8 +105,8 @@ def follow(teams: list[Team], steps: int) -> None:
 
 def training_figures(team: Team) -> None:
     points = team.metrics()
-    rewards = [point["reward/mean"] for point in points]
-    swaps = [int(point["swap/requests_in_flight"]) for point in points]
+    rewards = [point["reward"] for point in points]
+    swaps = [int(point["requests_in_flight_at_swap"]) for point in points]
     rollouts = [
         sample
         for step in team.prime.get(f"/rft/runs/{team.run_id}/progress")["stepsWithSamples"]
@@ -118,7 +118,7 @@ def training_figures(team: Team) -> None:
         "rewards": rewards,
         "steps": len(points),
         "trained_tokens": int(sum(point["trained_tokens"] for point in points)),
-        "max_staleness": int(max(point["staleness/max"] for point in points)),
+        "max_staleness": int(max(point["staleness_max"] for point in points)),
         "versions_served": len({sample["policy_version_max"] for sample in rollouts}),
         "requests_in_flight_at_swap": swaps,
     }
@@ -202,7 +202,7 @@ def make_report(
             "swaps": len(swaps),
             "under_load": sum(n > 0 for n in swaps),
         },
-        "ledger_sum_microusd": sum(total["transfers_sum_microusd"] for total in totals),
+        "ledger_sum_microusd": sum(total["sum_microusd"] for total in totals),
         "ledger_entries_count": sum(total["entries_count"] for total in totals),
         "bill_recomputed_equal": all(bill["equal"] for bill in bills.values()),
         "stages_s": clock.stages_s,

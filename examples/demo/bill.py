@@ -14,7 +14,7 @@ PAGE = 1000
 
 
 def token_counts(team: Team) -> Counter[tuple[str, str]]:
-    """(subject id, meter) → quantity, from rollout records, trained tokens and the gateway's request records."""
+    """(subject, meter) → quantity, from rollout records, trained tokens and the gateway's request records."""
     counts: Counter[tuple[str, str]] = Counter()
     for run in team.prime.get("/rft/runs", limit=100)["runs"]:
         for step in team.prime.get(f"/rft/runs/{run['id']}/progress")["stepsWithSamples"]:
@@ -22,11 +22,11 @@ def token_counts(team: Team) -> Counter[tuple[str, str]]:
         for point in team.prime.get(f"/rft/runs/{run['id']}/metrics", limit=100_000)["metrics"]:
             counts[run["id"], "training_tokens"] += int(point["trained_tokens"])
     for evaluation in team.prime.get("/evaluations/", limit=100)["evaluations"]:
-        identity = evaluation.get("evaluation_id") or evaluation["id"]
+        identity = evaluation["evaluation_id"]
         _count_rollouts(counts, identity, _samples(team, f"/evaluations/{identity}/samples"))
     for request in _pages(team, "/inference/requests"):
-        counts[request["id"], "inference_input_tokens"] += request["input_tokens"]
-        counts[request["id"], "inference_output_tokens"] += request["output_tokens"]
+        counts[request["model"], "inference_input_tokens"] += request["input_tokens_count"]
+        counts[request["model"], "inference_output_tokens"] += request["output_tokens_count"]
     return counts
 
 
@@ -53,7 +53,7 @@ def _pages(team: Team, path: str) -> list[dict[str, Any]]:
     cursor: str | None = None
     while True:
         page = team.prime.get(path, limit=100, **({"cursor": cursor} if cursor else {}))
-        found += page["data"]
+        found += page["items"]
         cursor = page.get("next_cursor")
         if not cursor:
             return found
@@ -74,4 +74,4 @@ def recompute(team: Team) -> dict[str, Any]:
         quantity = counts.pop((row["subject_id"], row["meter"]), 0)
         exact = Fraction(prices[row["meter"], row["model"]]) * quantity
         equal = equal and quantity == row["quantity"] and exact.__floor__() == row["amount_microusd"]
-    return {"equal": equal and not any(counts.values()), "charged_microusd": total, "rows": usage["data"]}
+    return {"equal": equal and not any(counts.values()), "charged_microusd": total, "rows": usage["lines"]}

@@ -1,7 +1,6 @@
 """One team's journey: account, wallet, environment, evaluation, run, deployment, call, bill."""
 
 import secrets
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import Popen
@@ -12,7 +11,6 @@ from prime import DemoError, Prime
 
 EXAMPLES = Path(__file__).resolve().parents[1]
 QUESTION = "3+4?"
-DEPLOY_DEADLINE_S = 60.0
 TOP_UP_USD = 5
 
 
@@ -52,7 +50,7 @@ class Team:
         """Pushing what the hub has already is not an error here: a second demo reuses the release."""
         known = self.prime.get("/environmentshub/", owner=self.owner, limit=100)["data"]
         if not any(row["name"] == f"digit-{self.rule}" and row["badge"] == "GREEN" for row in known):
-            self.prime("push", str(EXAMPLES / "environments" / f"digit_{self.rule}"))
+            self.prime("push", str(EXAMPLES / "environments" / f"digit_{self.rule}"), "--visibility", "PUBLIC")
 
     def start_eval(self, model: str, environment: str, rollouts: int) -> Popen[str]:
         arguments = ["eval", "run", environment, "-m", model, "-n", str(rollouts), "-r", "1", "--max-tokens", "8", "--follow"]
@@ -60,7 +58,7 @@ class Team:
 
     def finish_eval(self, process: Popen[str]) -> float:
         result = self.prime.finish(process)
-        mean = result.get("avg_score", result.get("reward_mean"))
+        mean = result["avg_score"]
         if mean is None:
             raise DemoError(f"the evaluation of team {self.rule} has no mean reward: {result}")
         return float(mean)
@@ -81,18 +79,9 @@ class Team:
 
     def deploy(self) -> None:
         """Deploy the run's last version and wait until an engine serves it."""
-        mine = [row for row in self.prime("deployments", "list")["adapters"] if row["rftRunId"] == self.run_id]
-        newest = max(mine, key=lambda row: row["step"])
-        self.prime("deployments", "create", newest["id"])
-        deadline = time.monotonic() + DEPLOY_DEADLINE_S
-        while time.monotonic() < deadline:
-            self.adapter = self.prime.get(f"/rft/adapters/{newest['id']}")["adapter"]
-            if self.adapter["deploymentStatus"] == "DEPLOYED":
-                return
-            if self.adapter["deploymentStatus"].endswith("FAILED"):
-                raise DemoError(f"the deployment failed: {self.adapter['deploymentError']}")
-            time.sleep(0.25)
-        raise DemoError(f"adapter {newest['id']} is not served after {DEPLOY_DEADLINE_S:.0f} s")
+        versions = self.prime("deployments", "list", "--run", self.run_id)["adapters"]
+        newest = max(versions, key=lambda row: row["step"])
+        self.adapter = self.prime("deployments", "create", newest["id"])["adapter"]
 
     def ask(self, model: str) -> str:
         reply = self._openai().chat.completions.create(
@@ -113,7 +102,7 @@ class Team:
         self.figures |= {
             "openai_call_ok": bool(text) and text == streamed and digest == plain.system_fingerprint,
             "response_digest": plain.system_fingerprint,
-            "deployed_digest": self.adapter["digest"],
+            "deployed_digest": self.adapter["deployed_digest"],
             "answer_before": self.ask(self.adapter["baseModel"]),
             "answer_after": text,
         }

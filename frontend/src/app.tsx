@@ -1,7 +1,7 @@
 /** Who is signed in decides between the gate and the shell; the routes name the pages. */
 import { NavLink, Route, Routes, useLocation } from "react-router";
-import { post } from "./api/client";
-import type { Session } from "./api/types";
+import { post, rememberCsrfToken } from "./api/client";
+import type { Session, SignedIn } from "./api/types";
 import { useQuery } from "./api/use-query";
 import { Empty, Loading } from "./design/components";
 import mark from "./design/mark.svg";
@@ -25,12 +25,14 @@ const PAGES = [
 
 export function App() {
   const session = useQuery<Session>("/auth/session");
-  if (session.error?.status === 401) return <SignInPage onDone={session.reload} />;
   if (!session.data) return <main className="gate">{session.error ? <p>{session.error.message}</p> : <Loading what="your session" />}</main>;
-  return <Shell session={session.data} onSignOut={session.reload} />;
+  rememberCsrfToken(session.data.csrf_token);
+  const { user } = session.data;
+  if (!user) return <SignInPage onDone={session.reload} />;
+  return <Shell session={{ ...session.data, user }} onSignOut={session.reload} />;
 }
 
-function Shell({ session, onSignOut }: { session: Session; onSignOut: () => void }) {
+function Shell({ session, onSignOut }: { session: SignedIn; onSignOut: () => void }) {
   const signOut = () => post("/auth/sign-out").then(onSignOut, onSignOut);
   return (
     <div className="shell">
@@ -48,7 +50,7 @@ function Shell({ session, onSignOut }: { session: Session; onSignOut: () => void
         </nav>
         <div className="who">
           <span>{session.user.email}</span>
-          <span>team {session.team.slug}</span>
+          <span>team {session.teams[0]?.slug}</span>
           <button type="button" className="button" onClick={signOut}>
             Sign out
           </button>

@@ -25,14 +25,17 @@ function toError(status: number, body: ErrorBody): ApiError {
   return new ApiError(status, code, detail.map(({ loc, msg }) => `${loc.slice(1).join(".")}: ${msg}`).join("; "), hint ?? "", fields);
 }
 
-function csrfToken(): string {
-  return document.cookie.match(/(?:^|; )csrftoken=([^;]+)/)?.[1] ?? "";
+let csrfToken = "";
+
+/** The session answers with the token that every changing request must carry. */
+export function rememberCsrfToken(token: string): void {
+  csrfToken = token;
 }
 
 export async function call<T>(method: "GET" | "POST" | "PUT" | "DELETE", path: string, body?: unknown): Promise<T> {
   const headers: Record<string, string> = { Accept: "application/json" };
   if (body !== undefined) headers["Content-Type"] = "application/json";
-  if (method !== "GET") headers["X-CSRFToken"] = csrfToken();
+  if (method !== "GET") headers["X-CSRFToken"] = csrfToken;
   const response = await fetch(`/api/v1${path}`, {
     method,
     headers,

@@ -1,9 +1,12 @@
 /** The shapes of the public API that the dashboard reads (docs/openapi.json has all of them). */
 
 export interface Session {
-  user: { id: string; email: string; name: string; slug: string | null };
-  team: { id: string; slug: string; name: string };
+  user: { id: string; email: string; name: string; slug: string } | null;
+  teams: { id: string; slug: string; name: string; is_personal: boolean }[];
+  csrf_token: string;
 }
+
+export type SignedIn = Session & { user: NonNullable<Session["user"]> };
 
 export interface Page<T> {
   data: T[];
@@ -33,8 +36,11 @@ export interface EnvironmentDetail {
   content_hash: string;
   metadata: { description: string; dependencies: string[] };
   badge: BadgeState;
-  verdict: { summary: string; module: string | null; line: number | null; log: string } | null;
-  readme_html: string;
+}
+
+export interface BadgeDetail {
+  badge: BadgeState;
+  verdict: { ok: boolean; summary: string; module: string | null; line: number | null } | null;
 }
 
 export interface VersionRow {
@@ -56,7 +62,7 @@ export interface Run {
   maxSteps: number;
   batchSize: number;
   rolloutsPerExample: number;
-  runConfig: Record<string, unknown>;
+  effectiveConfig: Record<string, unknown>;
   queueReason: string | null;
   runsAhead: number | null;
   errorMessage: string | null;

@@ -30,6 +30,11 @@ export function useRunEvents(runId: string): { events: RunEvent[]; live: boolean
     source.onopen = () => setLive(true);
     source.onerror = () => setLive(false);
     source.onmessage = take;
+    // The run has ended and all of it was sent: without this the browser would ask for it again.
+    source.addEventListener("end", () => {
+      source.close();
+      setLive(false);
+    });
     return () => {
       source.close();
       cancelAnimationFrame(frame);

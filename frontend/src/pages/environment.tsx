@@ -1,6 +1,6 @@
 /** One environment: does it run, what is in it, how to use it, its versions. */
 import { useParams } from "react-router";
-import type { EnvironmentDetail, VersionRow } from "../api/types";
+import type { BadgeDetail, EnvironmentDetail, VersionRow } from "../api/types";
 import { useQuery } from "../api/use-query";
 import { Heading, Loading, Problem, ReleaseBadge } from "../design/components";
 import { when } from "../design/format";
@@ -10,6 +10,8 @@ export function EnvironmentPage() {
   const base = `/environmentshub/${owner}/${name}`;
   const detail = useQuery<{ data: EnvironmentDetail }>(`${base}/@latest`, 4000);
   const versions = useQuery<{ data: { versions: VersionRow[] } }>(`${base}/versions`);
+  const check = useQuery<{ data: BadgeDetail }>(`${base}/@latest/badge`, 4000);
+  const readme = useQuery<{ data: { html: string } }>(`${base}/@latest/readme`);
   const environment = detail.data?.data;
   if (!environment) return detail.error ? <Problem error={detail.error} /> : <Loading what="the environment" />;
   return (
@@ -19,30 +21,31 @@ export function EnvironmentPage() {
         <span className="badge">{environment.semantic_version}</span>
         <span className="badge">{environment.visibility.toLowerCase()}</span>
       </Heading>
-      <Verdict environment={environment} />
+      <Verdict check={check.data?.data} logPath={`${base}/@latest/log`} />
       <section className="card">
         <h2>Use it</h2>
         <pre>{`prime pull ${owner}/${name}
 prime eval run ${owner}/${name} -m tiny -n 64
 prime train run.toml      # [[env]] id = "${owner}/${name}"`}</pre>
       </section>
-      {environment.readme_html && (
+      {readme.data?.data.html && (
         // The server renders and sanitises the README; nothing else of a tenant reaches this element.
-        <section className="card readme" dangerouslySetInnerHTML={{ __html: environment.readme_html }} />
+        <section className="card readme" dangerouslySetInnerHTML={{ __html: readme.data.data.html }} />
       )}
       <Versions rows={versions.data?.data.versions ?? []} />
     </>
   );
 }
 
-function Verdict({ environment }: { environment: EnvironmentDetail }) {
-  const verdict = environment.verdict;
+function Verdict({ check, logPath }: { check: BadgeDetail | undefined; logPath: string }) {
+  const verdict = check?.verdict;
+  const log = useQuery<{ data: { log: string } }>(verdict ? logPath : null);
   if (!verdict) return null;
   const place = verdict.module ? ` (${verdict.module}${verdict.line ? `, line ${verdict.line}` : ""})` : "";
   return (
-    <section className={`notice ${environment.badge === "RED" ? "bad" : "good"}`}>
+    <section className={`notice ${verdict.ok ? "good" : "bad"}`}>
       <b>{verdict.summary}{place}</b>
-      {verdict.log && <details><summary>Log of the check</summary><pre className="logs">{verdict.log}</pre></details>}
+      {log.data?.data.log && <details><summary>Log of the check</summary><pre className="logs">{log.data.data.log}</pre></details>}
     </section>
   );
 }

@@ -1,12 +1,12 @@
 /** What to do next, what runs now, what it has cost. */
 import { Link } from "react-router";
-import type { Run, Session, Wallet } from "../api/types";
+import type { Run, SignedIn, Wallet } from "../api/types";
 import { useQuery } from "../api/use-query";
 import { Heading, Stat } from "../design/components";
 import { dollars } from "../design/format";
 import { RunTable } from "./runs";
 
-export function HomePage({ session }: { session: Session }) {
+export function HomePage({ session }: { session: SignedIn }) {
   const runs = useQuery<{ runs: Run[] }>("/rft/runs?limit=5", 5000);
   const wallet = useQuery<Wallet>("/billing/wallet");
   const running = runs.data?.runs.filter((run) => run.status === "RUNNING").length ?? 0;
@@ -16,7 +16,7 @@ export function HomePage({ session }: { session: Session }) {
       <div className="grid">
         <Stat value={wallet.data ? dollars(wallet.data.balance_usd) : "—"} label="in the wallet" />
         <Stat value={running} label="runs at work" />
-        <Stat value={session.team.slug} label="team" />
+        <Stat value={session.teams[0]?.slug} label="team" />
       </div>
       {runs.data?.runs.length === 0 ? <NextSteps /> : (
         <section className="card">

@@ -1,13 +1,13 @@
 /** API keys: made once, shown once, revoked at once. */
 import { type FormEvent, useState } from "react";
 import { ApiError, post, remove } from "../api/client";
-import type { ApiKey, NewApiKey, Page } from "../api/types";
+import type { ApiKey, NewApiKey } from "../api/types";
 import { useQuery } from "../api/use-query";
 import { Empty, Field, Heading, Problem } from "../design/components";
 import { when } from "../design/format";
 
 export function KeysPage() {
-  const { data, error, reload } = useQuery<Page<ApiKey>>("/keys");
+  const { data, error, reload } = useQuery<{ items: ApiKey[] }>("/keys");
   const [made, setMade] = useState<NewApiKey>();
   return (
     <>
@@ -16,12 +16,12 @@ export function KeysPage() {
       {made && <div className="notice good" role="status">Copy it now, it is not shown again: <code>{made.key}</code></div>}
       <NewKey onMade={(key) => { setMade(key); reload(); }} />
       <section className="card">
-        {data?.data.length === 0 ? <Empty title="No key yet." /> : (
+        {data?.items.length === 0 ? <Empty title="No key yet." /> : (
           <div className="table-wrap">
             <table>
               <thead><tr><th>Name</th><th>Begins with</th><th>Made</th><th>Last used</th><th /></tr></thead>
               <tbody>
-                {data?.data.map((key) => (
+                {data?.items.map((key) => (
                   <tr key={key.id}>
                     <td>{key.name}</td><td><code>{key.prefix}</code></td><td className="muted">{when(key.created_at)}</td><td className="muted">{when(key.last_used_at)}</td>
                     <td className="number"><button className="button" onClick={() => void remove(`/keys/${key.id}`).then(reload, reload)}>Revoke</button></td>

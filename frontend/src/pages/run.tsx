@@ -46,7 +46,7 @@ export function RunPage() {
       {tab === "Curves" && <Curves run={run} events={events} />}
       {tab === "Rollouts" && <RolloutsPanel runId={id} latest={stepsOf(events).steps.at(-1)} />}
       {tab === "Log" && <Log events={events} />}
-      {tab === "Config" && <pre>{JSON.stringify(run.runConfig, null, 2)}</pre>}
+      {tab === "Config" && <pre>{JSON.stringify(run.effectiveConfig, null, 2)}</pre>}
       {tab === "Cost" && <Cost runId={id} />}
     </>
   );
@@ -75,7 +75,7 @@ function Curves({ run, events }: { run: Run; events: RunEvent[] }) {
   const { steps, metrics } = useMemo(() => stepsOf(events), [events]);
   const line = (name: string) => metrics.map((point) => point[name] ?? null);
   const last = metrics.at(-1) ?? {};
-  const spread = metrics.map((point) => ({ mean: point["reward/mean"] ?? null, std: point["reward/std"] ?? 0 }));
+  const spread = metrics.map((point) => ({ mean: point["reward"] ?? null, std: point["reward_std"] ?? 0 }));
   const edge = (sign: number) => spread.map(({ mean, std }) => (mean === null ? null : mean + sign * std));
   const reward = useMemo(() => [
     { label: "mean reward", values: spread.map((point) => point.mean) },
@@ -85,15 +85,15 @@ function Curves({ run, events }: { run: Run; events: RunEvent[] }) {
   const other = useMemo(() => ({
     loss: [{ label: "loss", values: line("loss") }],
     entropy: [{ label: "entropy", values: line("entropy") }, { label: "mismatch KL", values: line("mismatch_kl"), colour: "--graft" as const }],
-    stale: [{ label: "mean staleness", values: line("staleness/mean") }, { label: "largest", values: line("staleness/max"), colour: "--graft" as const }],
-    failed: [{ label: "failed share", values: line("rollouts/failed_share") }],
+    stale: [{ label: "mean staleness", values: line("staleness_mean") }, { label: "largest", values: line("staleness_max"), colour: "--graft" as const }],
+    failed: [{ label: "failed share", values: line("failed_fraction") }],
   }), [metrics]);
   return (
     <div className="stack">
       <div className="grid">
         <Stat value={`${steps.at(-1) ?? 0} / ${run.maxSteps}`} label="steps" />
-        <Stat value={ratio(last["reward/mean"])} label="mean reward" />
-        <Stat value={ratio(last["staleness/max"], 0)} label="largest staleness" />
+        <Stat value={ratio(last["reward"])} label="mean reward" />
+        <Stat value={ratio(last["staleness_max"], 0)} label="largest staleness" />
         <Stat value={ratio(last["tokens_per_s"], 0)} label="tokens a second" />
       </div>
       <Chart title="Reward" steps={steps} series={reward} />

@@ -14,7 +14,7 @@ export function SignInPage({ onDone }: { onDone: () => void }) {
     setBusy(true);
     const body = Object.fromEntries(new FormData(event.currentTarget));
     try {
-      await post(isNew ? "/auth/sign-up" : "/auth/sign-in", { ...body, session: true });
+      await post(isNew ? "/auth/sign-up" : "/auth/sign-in", body);
       onDone();
     } catch (reason) {
       if (!(reason instanceof ApiError)) throw reason;
