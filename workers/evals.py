@@ -12,6 +12,6 @@ def schedule_evaluations() -> int:
     """Lease and launch until nothing waits or no slot is free; returns how many were started."""
     started = 0
     for pool in queries.pools():
-        while granted := lifecycle.lease_next_evaluation(pool.id):
-            started += launch(granted)
+        while (granted := lifecycle.lease_next_evaluation(pool.id)) and launch(granted):
+            started += 1
     return started

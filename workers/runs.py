@@ -12,7 +12,7 @@ def schedule_runs() -> int:
     """Lease and launch until nothing waits or no slot is free; returns how many were started."""
     started = 0
     for pool in queries.pools():
-        while granted := lifecycle.lease_next_run(pool.id):
-            started += launch(granted)
+        while (granted := lifecycle.lease_next_run(pool.id)) and launch(granted):
+            started += 1
         lifecycle.explain_waiting(pool)
     return started

@@ -1,0 +1,203 @@
+"""`/rft/runs` in the public client's shapes: what is accepted, what is refused by name, what an owner may do when."""
+
+import pytest
+
+from controlplane.core.models import OutboxMessage
+from controlplane.core.tenancy import acting_as_system
+from controlplane.hub.models import Badge
+from controlplane.runs.lifecycle import explain_waiting
+from controlplane.runs.models import Run
+from tests.factories.runs import fresh, fund, lease_run, make_funded_member, make_pool, make_release, make_run, run_body
+from tests.factories.teams import Member, make_member, make_shared_team
+
+pytestmark = pytest.mark.django_db
+RUNS = "/api/v1/rft/runs"
+
+
+@pytest.fixture
+def pool():
+    return make_pool()
+
+
+@pytest.fixture
+def ann(pool) -> Member:
+    return make_funded_member("ann-lab")
+
+
+@pytest.fixture
+def client(ann, client_of):
+    return client_of(ann)
+
+
+def refused_fields(answer) -> list[str]:
+    assert answer.status_code == 422, answer.content
+    return [".".join(map(str, problem["loc"])) for problem in answer.json()["detail"]]
+
+
+def test_a_run_is_accepted_with_its_effective_configuration(client, ann):
+    release = make_release(ann, "rules")
+    answer = client.post(RUNS, run_body(release, name="sums", learning_rate=2e-3) | {"team_id": ann.team_id})
+    run = answer.json()["run"]
+    assert answer.status_code == 200, run
+    assert (run["status"], run["name"], run["kind"], run["runsAhead"]) == ("QUEUED", "sums", "SHARED_RFT_HOSTED", 0)
+    assert {"id", "userId", "createdAt", "updatedAt"} <= {name for name, value in run.items() if value}
+    effective = run["effectiveConfig"]
+    assert effective["environments"][0] | {"id": "ann-lab/rules", "version": "0.1.0"} == effective["environments"][0]
+    assert (effective["max_off_policy_steps"], effective["learning_rate"]) == (8, 2e-3)
+    assert client.get(f"{RUNS}/{run['id']}").json()["run"]["id"] == run["id"]
+
+
+def test_both_spellings_of_the_address_work(client, ann):
+    assert client.post(f"{RUNS}/", run_body(make_release(ann))).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("fields", "loc"),
+    [
+        ({"learningrate": 1}, "body.learningrate"),
+        ({"max_steps": 0}, "body.max_steps"),
+        ({"batch_size": 10}, "body"),
+        ({"model": {"name": "gpt-9"}}, "body.model.name"),
+        ({"lora_rank": 128}, "body.lora_rank"),
+        ({"max_tokens": 4096}, "body.max_tokens"),
+        ({"teacher": {"model": {"name": "x"}}}, "body.teacher"),
+    ],
+)
+def test_what_is_wrong_is_named(client, ann, fields, loc):
+    assert refused_fields(client.post(RUNS, run_body(make_release(ann)) | fields)) == [loc]
+    with acting_as_system():
+        assert not Run.objects.exists() and not OutboxMessage.objects.filter(task="runs.schedule_runs").exists()
+
+
+@pytest.mark.parametrize("reference", ["ann-lab/nothing", "ann-lab/rules@9.9.9", "nobody/rules"])
+def test_an_unknown_environment_or_version_is_named(client, ann, reference):
+    release = make_release(ann, "rules")
+    answer = client.post(RUNS, run_body(release, environments=[{"id": reference}]))
+    assert answer.status_code == 404 and reference.split("@")[0] in answer.json()["detail"]
+
+
+def test_legacy_keys_are_accepted_with_a_notice(client, ann):
+    run = client.post(RUNS, run_body(make_release(ann), buffer={"x": 1}, max_async_level=2)).json()["run"]
+    assert "buffer" in run["notice"] and run["effectiveConfig"]["max_off_policy_steps"] == 2
+
+
+def test_a_release_that_failed_its_check_is_refused_unless_forced(client, ann):
+    body = run_body(make_release(ann, badge=Badge.RED))
+    refused = client.post(RUNS, body)
+    assert (refused.status_code, refused.json()["code"]) == (409, "red_badge")
+    assert "line 3" in refused.json()["detail"]
+    assert client.post(f"{RUNS}?force=true", body).status_code == 200
+    assert client.post(RUNS, body | {"run_config": {"force": True}}).status_code == 200
+
+
+def test_an_empty_wallet_starts_nothing(client_of, pool):
+    poor = make_member()
+    answer = client_of(poor).post(RUNS, run_body(make_release(poor)))
+    assert (answer.status_code, answer.json()["code"]) == (402, "insufficient_funds")
+    fund(poor)
+    assert client_of(poor).post(RUNS, run_body(make_release(poor))).status_code == 200
+
+
+def test_secrets_never_come_back(client, ann):
+    body = run_body(make_release(ann), secrets=[{"key": "API_KEY", "value": "hunter2hunter2"}])
+    created = client.post(RUNS, body)
+    assert created.status_code == 200
+    run_id = created.json()["run"]["id"]
+    assert b"hunter2" not in created.content + client.get(f"{RUNS}/{run_id}").content
+    with acting_as_system():
+        assert "hunter2" not in str(Run.objects.filter(id=run_id).values()[0])
+
+
+def test_the_list_is_the_teams_own_newest_first(client, ann, client_of):
+    first, second = make_run(ann), make_run(ann)
+    make_run(make_funded_member())
+    page = client.get(RUNS, {"limit": 1}).json()
+    assert [run["id"] for run in page["runs"]] == [second.id]
+    assert (page["total"], page["total_pages"]) == (2, 2)
+    assert [run["id"] for run in client.get(RUNS, {"limit": 1, "page": 2}).json()["runs"]] == [first.id]
+
+
+def test_foreign_and_absent_look_the_same(ann, client_of):
+    run = make_run(ann)
+    stranger = client_of(make_funded_member())
+    for verb, suffix in [
+        ("get", ""),
+        ("delete", ""),
+        ("put", "/stop"),
+        ("put", "/restart"),
+        ("get", "/logs"),
+        ("get", "/metrics"),
+    ]:
+        foreign, absent = (getattr(stranger, verb)(f"{RUNS}/{run_id}{suffix}") for run_id in (run.id, "c" + "0" * 24))
+        assert foreign.status_code == absent.status_code == 404
+        assert {**foreign.json(), "request_id": ""} == {**absent.json(), "request_id": ""}
+    assert fresh(run).state == "QUEUED"
+
+
+def test_a_member_reaches_a_shared_teams_run_without_naming_the_team(pool, client_of):
+    """The public client names a team when it lists and creates, and only an id afterwards."""
+    one, other = make_member(), make_member()
+    shared, _ = make_shared_team(one, other)
+    fund(shared)
+    run = make_run(shared)
+    assert client_of(other).get(f"{RUNS}/{run.id}").status_code == 200
+    assert client_of(other).put(f"{RUNS}/{run.id}/stop").json()["run"]["status"] == "STOPPED"
+    assert client_of(make_member()).get(f"{RUNS}/{run.id}").status_code == 404
+
+
+def test_a_waiting_run_stops_pauses_and_resumes_at_once(client, ann):
+    path = f"{RUNS}/{make_run(ann).id}"
+    assert client.put(f"{path}/pause").json()["run"]["status"] == "PAUSED"
+    assert client.put(f"{path}/resume").json()["run"]["status"] == "QUEUED"
+    assert [client.put(f"{path}/stop").json()["run"]["status"] for _ in range(2)] == ["STOPPED", "STOPPED"]
+    assert client.put(f"{path}/resume").status_code == 409
+
+
+def test_stopping_a_starting_run_ends_it_and_fences_its_holder(client, ann, pool):
+    run = make_run(ann)
+    granted = lease_run(pool)
+    assert client.put(f"{RUNS}/{run.id}/stop").json()["run"]["status"] == "STOPPED"
+    assert fresh(granted.lease).released_at is not None
+    assert fresh(run).failure_code == "stopped_by_user"
+
+
+def test_a_restart_opens_a_new_segment_and_fences_the_holder(client, ann, pool):
+    run = make_run(ann)
+    granted = lease_run(pool)
+    restarted = client.put(f"{RUNS}/{run.id}/restart").json()["run"]
+    assert (restarted["status"], restarted["segment"]) == ("QUEUED", 2)
+    assert fresh(granted.lease).released_at is not None
+    second = lease_run(pool)
+    assert (second.lease.segment, second.lease.fencing_token) == (2, granted.lease.fencing_token + 1)
+
+
+def test_only_an_ended_run_is_deleted_and_then_gone(client, ann):
+    path = f"{RUNS}/{make_run(ann).id}"
+    assert client.delete(path).status_code == 409
+    client.put(f"{path}/stop")
+    assert client.delete(path).status_code == 200
+    assert client.get(path).status_code == 404 and client.get(RUNS).json()["total"] == 0
+
+
+def test_a_full_pool_says_why_a_run_waits_and_how_many_are_ahead(client, ann):
+    pool = make_pool(run_slots=1)
+    make_run(ann)
+    lease_run(pool)
+    make_run(ann)
+    last = make_run(ann)
+    with acting_as_system():
+        explain_waiting(pool)
+    waiting = client.get(f"{RUNS}/{last.id}").json()["run"]
+    assert waiting["runsAhead"] == 1 and "all 1 places" in waiting["queueReason"]
+
+
+def test_the_log_of_a_run_that_has_not_started_says_so(client, ann):
+    answer = client.get(f"{RUNS}/{make_run(ann).id}/logs")
+    assert answer.status_code == 404 and "queued" in answer.json()["detail"]
+
+
+def test_models_are_listed_with_prices(client, pool):
+    (model,) = client.get("/api/v1/rft/models").json()["models"]
+    assert (model["name"], model["atCapacity"], model["trainingPricePerMtok"]) == ("tiny", False, 0.06)
+    assert client.get("/api/v1/training/available-fft-models").json()["models"][0]["name"] == "tiny"
+    assert client.post("/api/v1/training/runs/prepare").status_code == 404
