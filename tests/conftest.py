@@ -28,7 +28,8 @@ os.environ |= {
     "ROOTSTOCK_LOG_DIR": f"{_SCRATCH.name}/logs",
 }
 os.environ.pop("DATABASE_ADMIN_URL", None)
-# pytest-django sets Django up where it finds settings that are loaded.
-assert settings.ROOT_URLCONF
+# Touching them loads them, and pytest-django sets Django up where it finds loaded settings. Hashing passwords for real would be
+# most of the suite's time.
+settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
-pytest_plugins = ["tests.fixtures.services", "tests.fixtures.database", "tests.fixtures.clients"]
+pytest_plugins = ["tests.fixtures.services", "tests.fixtures.database", "tests.fixtures.clients", "tests.fixtures.live_server"]

@@ -36,9 +36,11 @@ async def listen(*channels: str, every_s: float = 5.0) -> AsyncIterator[bool]:
     client = redis.asyncio.Redis.from_url(settings.BROKER_URL, socket_connect_timeout=CONNECT_TIMEOUT_S)
     try:
         while True:
-            async with client.pubsub(ignore_subscribe_messages=True) as subscription:
+            async with client.pubsub() as subscription:
                 try:
                     await subscription.subscribe(*(PREFIX + channel for channel in channels))
+                    for _ in channels:
+                        await subscription.get_message(timeout=CONNECT_TIMEOUT_S)
                     # Whatever was written before the subscription stood would never ring.
                     yield True
                     while True:

@@ -1,6 +1,7 @@
 """Writes to users, teams and keys. One transaction each, no network; each leaves an audit event."""
 
 from datetime import datetime
+from functools import cache
 
 from django.contrib.auth.hashers import check_password, make_password
 from django.db import IntegrityError, transaction
@@ -19,8 +20,6 @@ from controlplane.teams.slugs import check_slug, suggest_slug
 
 PASSWORD_LENGTH_MIN = 10
 KEYS_PER_USER_MAX = 100
-# Compared with where no user is found, so that the answer takes as long as with one.
-_NOBODYS_PASSWORD = make_password("nobody has this password")
 
 
 def sign_up(*, email: str, password: str, name: str = "", slug: str = "") -> User:
@@ -41,9 +40,15 @@ def sign_up(*, email: str, password: str, name: str = "", slug: str = "") -> Use
 def verify_password(*, email: str, password: str) -> User:
     """Raises Unauthorized, with one text whether the user or the password is wrong."""
     user = access.user_by_email(email)
-    if not check_password(password, user.password if user else _NOBODYS_PASSWORD) or user is None:
+    if not check_password(password, user.password if user else _nobodys_password()) or user is None:
         raise Unauthorized("E-mail address or password is wrong.", code="wrong_credentials")
     return user
+
+
+@cache
+def _nobodys_password() -> str:
+    """Compared with where no user is found, so that the answer takes as long as with one."""
+    return make_password("nobody has this password")
 
 
 def create_team(actor: Actor, *, name: str, slug: str = "") -> Team:

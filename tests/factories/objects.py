@@ -1,0 +1,129 @@
+"""Objects of one team by the name of the path parameter that addresses them: what the tenancy matrix fills addresses with.
+
+A new path parameter needs a factory here, and an operation that takes a body a valid one, or the matrix fails.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from controlplane.core.tenancy import acting_for
+from controlplane.hub import access as hub_access
+from controlplane.hub import services as hub_services
+from controlplane.hub.schemas import DeclareSource, DeclareUpload
+from controlplane.teams import access, services
+from tests.factories.packages import Package, build_package
+from tests.factories.releases import make_release
+from tests.factories.teams import Member, make_member, make_shared_team
+
+Factory = Callable[["World"], str]
+BodyFactory = Callable[["World"], dict[str, Any]]
+OBJECTS: dict[str, Factory] = {}
+BODIES: dict[str, BodyFactory] = {}
+
+
+class World:
+    """What one member's team owns, made when it is first asked for. `world["run_id"]` is the same run every time."""
+
+    def __init__(self, member: Member | None = None) -> None:
+        self.member = member or make_member()
+        self._made: dict[str, str] = {}
+
+    def __getitem__(self, parameter: str) -> str:
+        if parameter not in self._made:
+            assert parameter in OBJECTS, (
+                f"no factory for the path parameter {{{parameter}}}: add one to tests/factories/objects.py"
+            )
+            with acting_for(self.member.team_id):
+                self._made[parameter] = OBJECTS[parameter](self)
+        return self._made[parameter]
+
+    def remember(self, **values: str) -> None:
+        """One factory may make several addresses at once (owner, name and version of a release)."""
+        self._made |= values
+
+
+def owns(parameter: str) -> Callable[[Factory], Factory]:
+    """Registers the factory of one path parameter."""
+
+    def register(factory: Factory) -> Factory:
+        OBJECTS[parameter] = factory
+        return factory
+
+    return register
+
+
+def sends(operation_id: str) -> Callable[[BodyFactory], BodyFactory]:
+    """Registers a valid body of one operation."""
+
+    def register(factory: BodyFactory) -> BodyFactory:
+        BODIES[operation_id] = factory
+        return factory
+
+    return register
+
+
+@owns("key_id")
+def key_id(world: World) -> str:
+    key, _ = services.create_key(access.actor_for(world.member.actor.user), name="matrix")
+    return key.id
+
+
+@owns("team_id")
+def team_id(world: World) -> str:
+    return make_shared_team(world.member)[0].team_id
+
+
+@sends("team_members_add")
+def new_member(world: World) -> dict[str, Any]:
+    return {"email": make_member().actor.user.email}
+
+
+@owns("environment_id")
+def environment_id(world: World) -> str:
+    release = make_release(world.member)
+    environment = release.environment
+    world.remember(owner=environment.team.slug, name=environment.name, version=release.version)
+    return environment.id
+
+
+def _named(part: str) -> Factory:
+    """`owner`, `name` and `version` are parts of one release's address."""
+
+    def factory(world: World) -> str:
+        world["environment_id"]
+        return world[part]
+
+    return factory
+
+
+for _part in ("owner", "name", "version"):
+    OBJECTS[_part] = _named(_part)
+
+
+def _next_package() -> Package:
+    return build_package(version="0.2.0", content="x = 2\n")
+
+
+def _declared(world: World, body: DeclareUpload) -> str:
+    environment = hub_access.owned_environment(world.member.actor, world["environment_id"])
+    return hub_services.declare_upload(world.member.actor, environment, body)[0].id
+
+
+@owns("wheel_id")
+def wheel_id(world: World) -> str:
+    return _declared(world, DeclareUpload.model_validate(_next_package().wheel_declaration()))
+
+
+@owns("version_id")
+def version_id(world: World) -> str:
+    return _declared(world, DeclareSource.model_validate(_next_package().source_declaration()))
+
+
+@sends("environments_wheels_create")
+def wheel_declaration(world: World) -> dict[str, Any]:
+    return _next_package().wheel_declaration()
+
+
+@sends("environments_versions_create")
+def source_declaration(world: World) -> dict[str, Any]:
+    return _next_package().source_declaration()
