@@ -5,7 +5,7 @@ Knows `bwrap`'s flags. Refuses to know what runs inside. Limits, and who enforce
   network     no interface but the box's own loopback (network namespace)
   memory      control group; else RLIMIT_DATA per process and a look at the tree four times a second
   processes   control group; else RLIMIT_NPROC (which the kernel does not apply to root) and the same look
-  cpu         control group; else a set of processors and niceness
+  cpu         control group; else a set of processors, which the seccomp filter keeps from growing
   disk        sized tmpfs, RLIMIT_FSIZE, a read-only root, and a look at bound writable folders
   output      a bounded buffer
   time        the supervisor kills the first process of the PID namespace, and with it everything inside
@@ -39,7 +39,6 @@ from trainer.sandboxing.supervised import SupervisedSandbox
 
 _INSIDE_ID = "65534"
 _SHM_BYTES = 16 * MIB
-_NICE = 5
 _PROBE_S = 10.0
 
 
@@ -105,7 +104,7 @@ def confine_argv(group: Group, limits: SandboxLimits) -> list[str]:
     if "cpu" not in group.enforces:
         allowed = sorted(os.sched_getaffinity(0))
         cpus = allowed[: max(1, round(limits.cpu_cores))]
-    plan = {"groups": group.procs_files, "limits": resource_limits, "cpus": cpus, "nice": _NICE}
+    plan = {"groups": group.procs_files, "limits": resource_limits, "cpus": cpus}
     return [sys.executable, "-I", "-S", str(Path(confine.__file__)), json.dumps(plan)]
 
 

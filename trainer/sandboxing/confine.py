@@ -1,6 +1,6 @@
 """Run as a script: enter control groups, lower resource limits, then become the given command.
 
-    python -I -S confine.py '{"groups": [...], "limits": {"FSIZE": 1}, "cpus": [0], "nice": 5}' COMMAND...
+    python -I -S confine.py '{"groups": [...], "limits": {"FSIZE": 1}, "cpus": [0]}' COMMAND...
 
 A separate process does it, before any sandbox exists, because a hook between fork and exec is unsafe in a program with threads.
 Standard library only; imports nothing of ours so that it starts in milliseconds.
@@ -24,7 +24,6 @@ def main(argv: list[str]) -> None:
         resource.setrlimit(kind, (value, value))
     if plan["cpus"]:
         os.sched_setaffinity(0, plan["cpus"])
-    os.nice(plan["nice"])
     os.execv(argv[2], argv[2:])
 
 
