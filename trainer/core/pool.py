@@ -77,6 +77,7 @@ class Pool:
         tenant = Tenant(run_id, spec, self.model.targets, self.model.dtype)
         self._check_spec(run_id, spec)
         self._load(tenant, init_from)
+        write_file(self._spec_path(run_id), spec.model_dump_json(indent=2).encode())
         self.slots[self.slots.index(None)] = tenant
         return tenant
 
@@ -195,11 +196,13 @@ class Pool:
 
     def _check_spec(self, run_id: str, spec: RunSpec) -> None:
         """Raises RunMismatch when the run was first opened under another specification."""
-        path = self.root / "runs" / run_id / SPEC_NAME
+        path = self._spec_path(run_id)
         if not path.exists():
-            write_file(path, spec.model_dump_json(indent=2).encode())
             return
         first = RunSpec.model_validate_json(path.read_bytes())
         changed = [name for name in RunSpec.model_fields if getattr(first, name) != getattr(spec, name)]
         if changed:
             raise RunMismatch(f"run {run_id} was opened with another {', '.join(changed)}")
+
+    def _spec_path(self, run_id: str) -> Path:
+        return self.root / "runs" / run_id / SPEC_NAME
