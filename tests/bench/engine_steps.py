@@ -11,11 +11,12 @@ from pathlib import Path
 import torch
 
 from tests.factories.tiny_llama import make_model, write_adapter
+from trainer.contracts.catalogue import weights_digest
 from trainer.contracts.generation import AdapterIdentity, SamplingParams
 from trainer.inference.adapter_files import AdapterReader
 from trainer.inference.core import EngineCore
 from trainer.inference.limits import EngineLimits
-from trainer.inference.llama import base_digest, load_llama
+from trainer.inference.llama import load_llama
 from trainer.inference.lora import AdapterWeights
 from trainer.inference.sequence import Sequence
 
@@ -32,7 +33,7 @@ SHAPE = {
 def make_core(folder: Path, adapters: int, rows: int, device: str) -> tuple[EngineCore, list[AdapterWeights | None]]:
     base = make_model(folder / "base", **SHAPE)
     model = load_llama(base, device=torch.device(device), dtype=torch.float32)
-    reader = AdapterReader(root=folder, shape=model.shape, base_digest=base_digest(base), rank_max=64)
+    reader = AdapterReader(root=folder, shape=model.shape, base_digest=weights_digest(base), rank_max=64)
     weights: list[AdapterWeights | None] = []
     for index in range(adapters):
         write_adapter(folder / f"a{index}", base, seed=index)

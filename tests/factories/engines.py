@@ -4,11 +4,12 @@ from pathlib import Path
 
 import torch
 
+from trainer.contracts.catalogue import weights_digest
 from trainer.contracts.generation import AdapterIdentity, SamplingParams
 from trainer.inference.adapter_files import AdapterReader
 from trainer.inference.core import EngineCore
 from trainer.inference.limits import EngineLimits
-from trainer.inference.llama import base_digest, load_llama
+from trainer.inference.llama import load_llama
 from trainer.inference.lora import AdapterWeights
 from trainer.inference.sequence import Sequence
 
@@ -24,7 +25,7 @@ def make_core(model: Path, **limits: object) -> EngineCore:
 
 def reader_of(root: Path, model: Path, *, rank_max: int = 64) -> AdapterReader:
     shape = load_llama(model, device=torch.device("cpu"), dtype=torch.float32).shape
-    return AdapterReader(root=root, shape=shape, base_digest=base_digest(model), rank_max=rank_max)
+    return AdapterReader(root=root, shape=shape, base_digest=weights_digest(model), rank_max=rank_max)
 
 
 def make_sequence(

@@ -18,7 +18,6 @@ from trainer.inference.metrics import EngineMetrics
 from trainer.inference.sequence import FinishReason, Sequence, SequenceState
 
 _logger = logging.getLogger(__name__)
-_EXPIRY_INTERVAL_S = 0.1
 
 
 @dataclass(eq=False)
@@ -98,12 +97,8 @@ class Engine:
 
     def _run(self) -> None:
         try:
-            next_expiry_at_s = 0.0
             while self._take_inbox():
-                now_s = time.monotonic()
-                if now_s >= next_expiry_at_s:
-                    self._expire(now_s)
-                    next_expiry_at_s = now_s + _EXPIRY_INTERVAL_S
+                self._expire()
                 self._step()
         except Exception:
             _logger.exception("the engine's step failed; every request ends and the process must restart")
@@ -128,8 +123,8 @@ class Engine:
         self._publish(ended)
         return not self._stopping
 
-    def _expire(self, now_s: float) -> None:
-        expired = self._core.scheduler.expired(now_s)
+    def _expire(self) -> None:
+        expired = self._core.scheduler.expired(time.monotonic())
         for sequence in expired:
             self._core.finish(sequence, FinishReason.DEADLINE)
         self._publish(expired)

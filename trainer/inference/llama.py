@@ -4,7 +4,6 @@ Refuses to know requests, sampling and adapters' identities: the KV cache and th
 Suffixes: _T token of the step, _B row, _Q query of a row, _K key of a row, _V vocabulary.
 """
 
-import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -199,10 +198,3 @@ def load_llama(folder: Path, *, device: torch.device, dtype: torch.dtype) -> Lla
     shape = LlamaShape.from_config(json.loads((folder / "config.json").read_text()))
     state = {name: tensor for path in weight_files(folder) for name, tensor in load_file(path).items()}
     return Llama(shape, state, device=device, dtype=dtype)
-
-
-def base_digest(folder: Path) -> str:
-    """Identity of the base weights, as the trainer computes it too: the sha256 of the file; of several files, that of their
-    hexadecimal digests one after the other."""
-    digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in weight_files(folder)]
-    return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from trainer.contracts.catalogue import BaseModelSpec, model_folder
+from trainer.contracts.catalogue import BaseModelSpec, model_folder, weights_digest
 from trainer.contracts.generation import AdapterIdentity, AdapterLoaded, LoadAdapter, ModelCard, SamplingParams, Usage
 from trainer.inference.adapter_files import AdapterReader
 from trainer.inference.adapter_store import AdapterStore
@@ -19,7 +19,7 @@ from trainer.inference.core import EngineCore
 from trainer.inference.engine import Engine, Ticket
 from trainer.inference.errors import BadRequest, DeadlineExceeded, EngineError, EngineStopped, NonFiniteOutput
 from trainer.inference.limits import EngineLimits
-from trainer.inference.llama import base_digest, load_llama
+from trainer.inference.llama import load_llama
 from trainer.inference.lora import AdapterWeights
 from trainer.inference.metrics import EngineMetrics
 from trainer.inference.sequence import FinishReason, Sequence
@@ -64,7 +64,7 @@ class InferenceService:
         model = load_llama(weights, device=device, dtype=dtype)
         self.context_tokens = min(spec.context_tokens, model.shape.context)
         self._vocabulary = model.shape.vocabulary
-        self.base = AdapterIdentity(name=spec.id, digest=base_digest(weights))
+        self.base = AdapterIdentity(name=spec.id, digest=weights_digest(weights))
         self._eos_ids = frozenset({self.codec.eos_id} - {None})
         self._started_s = int(time.time())
         reader = AdapterReader(
