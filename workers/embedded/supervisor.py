@@ -96,13 +96,17 @@ class Supervisor:
             watched.service.before()
         self._start(watched)
         deadline = time.monotonic() + watched.service.start_deadline_s
-        while not watched.service.is_ready():
-            if self.stopping.wait(READY_POLL_S):
-                return
-            if watched.process is not None and watched.process.poll() is not None:
+        while True:
+            is_ready = watched.service.is_ready()
+            # A check that passes while our own process has ended was answered by somebody else's.
+            if watched.process is None or watched.process.poll() is not None:
                 raise ServiceFailed(f"{watched.service.name} ended while starting; {watched.log}: {_tail(watched.log)}")
+            if is_ready:
+                break
             if time.monotonic() > deadline:
                 raise ServiceFailed(f"{watched.service.name} is not ready in time; {watched.log}: {_tail(watched.log)}")
+            if self.stopping.wait(READY_POLL_S):
+                return
         watched.state, watched.started_s = "ready", round(time.monotonic() - began, 2)
         self._save()
 
