@@ -127,9 +127,9 @@ class WheelsView(HubView):
 
 class FinalizeWheelView(HubView):
     @extend_schema(operation_id="environments_wheels_finalize", request=None, responses=_enveloped(Finalized))
-    def post(self, request: Request, environment_id: str, upload_id: str) -> Response:
+    def post(self, request: Request, environment_id: str, wheel_id: str) -> Response:
         """Check an uploaded wheel and keep it."""
-        upload = access.owned_upload(request.user, environment_id, upload_id, UploadKind.WHEEL)
+        upload = access.owned_upload(request.user, environment_id, wheel_id, UploadKind.WHEEL)
         services.finalize_wheel(upload)
         return _data(Finalized(message=f"{upload.filename} is verified"))
 
@@ -145,9 +145,9 @@ class VersionsView(HubView):
 
 class FinalizeVersionView(HubView):
     @extend_schema(operation_id="environments_versions_finalize", request=None, responses=_enveloped(Finalized))
-    def post(self, request: Request, environment_id: str, upload_id: str) -> Response:
+    def post(self, request: Request, environment_id: str, version_id: str) -> Response:
         """Check an uploaded source archive and publish the release."""
-        upload = access.owned_upload(request.user, environment_id, upload_id, UploadKind.SOURCE)
+        upload = access.owned_upload(request.user, environment_id, version_id, UploadKind.SOURCE)
         release = services.finalize_source(upload)
         return _data(Finalized(message=f"{release.version} is published", release_id=release.id))
 
