@@ -5,11 +5,14 @@ that comes back with the id of the last event it saw misses nothing and sees not
 between looks. After the last event of a run that has ended comes `event: end`.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import ParamSpec, TypeVar
 
 from asgiref.sync import sync_to_async
+from django.db import close_old_connections
 from django.http import HttpRequest, HttpResponseBase, HttpResponseNotAllowed, StreamingHttpResponse
 
 from controlplane.core import doorbell
@@ -22,13 +25,17 @@ from controlplane.runs.models import RunEvent
 from controlplane.runs.schemas import render_event
 from controlplane.runs.states import is_terminal
 from controlplane.teams.actors import Actor
-from controlplane.teams.authentication import async_actor_of
+from controlplane.teams.authentication import actor_of
 from trainer.contracts.events import RunState
 
+P = ParamSpec("P")
+T = TypeVar("T")
 PAGE_EVENTS = 500
 POLL_S = 5.0
 """Also the interval of the heartbeat comments, which keep proxies from closing a quiet stream."""
 RETRY_MS = 3_000
+_readers = ThreadPoolExecutor(max_workers=4, thread_name_prefix="run-events")
+"""Every look of every stream happens on these threads, so that a thousand open streams hold four database connections."""
 SEQ_MAX = 2**63 - 1
 
 
@@ -36,11 +43,11 @@ async def stream_run_events(request: HttpRequest, run_id: str) -> HttpResponseBa
     """`GET /rft/runs/{id}/events`, resumed by the header `Last-Event-ID` or by `?after=`."""
     if request.method != "GET":
         return HttpResponseNotAllowed(["GET"])
-    actor = await async_actor_of(request)
+    actor = await _read(actor_of, request)
     if not actor.may("runs:read"):
         raise Forbidden("The API key lacks the scope runs:read.", code="scope_missing")
     after = resume_point(request)
-    await sync_to_async(_look)(actor, run_id, after)
+    await _read(_look, actor, run_id, after)
     response = StreamingHttpResponse(event_stream(actor, run_id, after), content_type="text/event-stream")
     response["Cache-Control"] = "no-cache"
     response["X-Accel-Buffering"] = "no"
@@ -53,6 +60,16 @@ def resume_point(request: HttpRequest) -> int:
     if not given.isdecimal() or int(given) > SEQ_MAX:
         raise Invalid(("query", "after"), "must be the id of an event")
     return int(given)
+
+
+async def _read(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """Call something that reads the database, on a thread whose connection is fit for use."""
+
+    def call() -> T:
+        close_old_connections()
+        return function(*arguments, **named)
+
+    return await sync_to_async(call, thread_sensitive=False, executor=_readers)()
 
 
 @dataclass(frozen=True)
@@ -76,14 +93,14 @@ async def event_stream(actor: Actor, run_id: str, after: int) -> AsyncIterator[s
     yield f"retry: {RETRY_MS}\n\n"
     async with aclosing(_times_to_look(run_id)) as times:
         async for _ in times:
-            look = await sync_to_async(_look)(actor, run_id, after)
+            look = await _read(_look, actor, run_id, after)
             while look.events:
                 for event in look.events:
                     yield sse_message(event)
                 after = look.events[-1].seq
                 if len(look.events) < PAGE_EVENTS:
                     break
-                look = await sync_to_async(_look)(actor, run_id, after)
+                look = await _read(_look, actor, run_id, after)
             if look.has_ended:
                 yield "event: end\ndata: {}\n\n"
                 return

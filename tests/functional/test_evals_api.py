@@ -1,0 +1,226 @@
+"""Evaluations in the public client's shapes: hosted ones from request to result, and pushed ones."""
+
+import base64
+import hashlib
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import zstandard
+
+from controlplane.core.tenancy import acting_as_system
+from controlplane.evals import lifecycle, queries
+from controlplane.evals.models import Evaluation, EvaluationSample
+from controlplane.hub.models import Badge
+from controlplane.pools.access import live_lease
+from controlplane.pools.bodies import store_body
+from controlplane.pools.services import proven, release_lease, take_back
+from tests.factories.runs import fresh, lease_evaluation, make_evaluation, make_funded_member, make_pool, make_release, make_run
+from tests.factories.teams import make_member
+from trainer.contracts.events import EventKind
+from trainer.contracts.internal import EvalResult, EventBatch, EventIn, Finish, Heartbeat, RolloutBatch, RolloutSummary
+
+pytestmark = pytest.mark.django_db
+HOSTED, EVALUATIONS = "/api/v1/hosted-evaluations", "/api/v1/evaluations"
+MESSAGES = [{"role": "user", "content": "3+4?"}, {"role": "assistant", "content": "sum 7"}]
+
+
+@pytest.fixture
+def pool():
+    return make_pool()
+
+
+@pytest.fixture
+def ann(pool):
+    return make_funded_member("ann-lab")
+
+
+@pytest.fixture
+def client(ann, client_of):
+    return client_of(ann)
+
+
+class Holder:
+    """Reports as the holder of an evaluation's lease."""
+
+    def __init__(self, granted) -> None:
+        self.token = granted.token
+
+    def do(self, name: str, *arguments):
+        with acting_as_system(), proven(self.token) as held:
+            answer = getattr(held.subject, name)(held.row, held.lease, *arguments)
+            if name == "on_finish":
+                release_lease(held.lease, reason="finished")
+            return answer
+
+    def rollouts(self, number: int, *rewards: float) -> int:
+        batch = rollout_batch(number, *rewards)
+        with acting_as_system(), proven(self.token) as held:
+            return held.subject.on_rollouts(held.row, held.lease, batch, store_body(held.lease, batch))
+
+
+def rollout_batch(number: int, *rewards: float) -> RolloutBatch:
+    counts = {"policy_version_min": 0, "policy_version_max": 0, "turns": 1, "input_tokens": 3, "output_tokens": 2}
+    rows = [
+        RolloutSummary(
+            rollout_id=f"{number}-{index}",
+            group_id="g",
+            environment="ann-lab/rules",
+            task=index,
+            state="ok",
+            reward=reward,
+            trained=False,
+            billed=True,
+            duration_s=0.1,
+            **counts,
+        )
+        for index, reward in enumerate(rewards)
+    ]
+    records = [{"rollout_id": row.rollout_id, "traces": [{"trainable": True, "messages": MESSAGES}]} for row in rows]
+    body = zstandard.compress("\n".join(map(json.dumps, records)).encode())
+    encoded, digest = base64.b64encode(body).decode(), hashlib.sha256(body).hexdigest()
+    return RolloutBatch(step=number, tag="eval", summaries=rows, body_zstd_b64=encoded, body_sha256=digest)
+
+
+def hosted_body(release, **options):
+    return {"environment_ids": [release.environment_id], "inference_model": "tiny", "eval_config": options}
+
+
+def test_a_hosted_evaluation_is_accepted_per_environment(client, ann):
+    first, second = make_release(ann), make_release(ann)
+    body = hosted_body(first, num_examples=128, sampling_args={"max_tokens": 64}, env_args={"low": 1}, allow_sandbox_access=False)
+    answer = client.post(
+        HOSTED, body | {"environment_ids": [first.environment_id, second.environment.slug], "team_id": ann.team_id}
+    )
+    made = answer.json()
+    assert answer.status_code == 200, made
+    assert made["evaluation_id"] == made["evaluation_ids"][0] and len(made["evaluation_ids"]) == 2
+    found = client.get(f"{EVALUATIONS}/{made['evaluation_id']}").json()
+    assert (found["status"], found["is_hosted"], found["model_name"]) == ("PENDING", True, "tiny")
+    assert found["eval_config"]["environment"]["args"] == {"low": 1} and found["eval_config"]["max_tokens"] == 64
+    assert found["metadata"]["num_examples"] == 128
+
+
+@pytest.mark.parametrize(
+    ("options", "loc"),
+    [
+        ({"num_example": 1}, ["body", "eval_config", "num_example"]),
+        ({"rollouts_per_example": 0}, ["body", "eval_config", "rollouts_per_example"]),
+        ({"api_base_url": "http://elsewhere"}, ["body", "eval_config", "api_base_url"]),
+    ],
+)
+def test_what_is_wrong_is_named(client, ann, options, loc):
+    answer = client.post(HOSTED, hosted_body(make_release(ann), **options))
+    assert answer.status_code == 422 and answer.json()["detail"][0]["loc"] == loc
+
+
+@pytest.mark.parametrize("model", ["gpt-9", "tiny:c00000000000000000000000a"])
+def test_an_unknown_model_is_named(client, ann, model):
+    answer = client.post(HOSTED, hosted_body(make_release(ann)) | {"inference_model": model})
+    assert answer.status_code == 404 and model in str(answer.json()["detail"])
+
+
+def test_an_unknown_environment_a_red_one_and_an_empty_wallet_start_nothing(client, ann, client_of):
+    assert client.post(HOSTED, hosted_body(make_release(ann)) | {"environment_ids": ["ann-lab/none"]}).status_code == 404
+    assert client.post(HOSTED, hosted_body(make_release(ann, badge=Badge.RED))).json()["code"] == "red_badge"
+    poor = make_member()
+    assert client_of(poor).post(HOSTED, hosted_body(make_release(poor))).status_code == 402
+    with acting_as_system():
+        assert not Evaluation.objects.exists()
+
+
+def test_from_lease_to_result(client, ann, pool):
+    evaluation = make_evaluation(ann, num_examples=4)
+    holder = Holder(lease_evaluation(pool))
+    spec = holder.do("attempt_spec")
+    assert (spec.kind, spec.eval.num_examples, spec.served_model.engine_name) == ("eval", 4, "tiny")
+    assert holder.do("on_heartbeat", Heartbeat()).desired == "run"
+    at = datetime.now(UTC)
+    line = EventIn(sequence=1, kind=EventKind.LOG, at=at, payload={"message": "warming up", "level": "info"})
+    assert [holder.do("on_events", EventBatch(events=[line])) for _ in range(2)] == [1, 0]
+    assert [holder.rollouts(0, 1.0, 0.0), holder.rollouts(0, 1.0, 0.0), holder.rollouts(1, 1.0)] == [2, 0, 1]
+    assert client.get(f"{EVALUATIONS}/{evaluation.id}").json()["status"] == "RUNNING"
+    result = EvalResult(reward_mean=0.66, reward_ci95=(0.2, 1.0), rollouts=3, failed=0, metrics={"correct": 0.66})
+    holder.do("on_finish", Finish(outcome="completed", eval_result=result))
+    found = client.get(f"{EVALUATIONS}/{evaluation.id}").json()
+    assert (found["status"], found["avg_score"], found["total_samples"]) == ("COMPLETED", 0.66, 3)
+    assert found["metrics"]["correct"] == 0.66
+    page = client.get(f"{EVALUATIONS}/{evaluation.id}/samples", {"limit": 2}).json()
+    assert (page["total"], page["total_pages"], len(page["samples"])) == (3, 2, 2)
+    sample = page["samples"][0]
+    assert (sample["prompt"], sample["completion"], sample["reward"], sample["billed"]) == (MESSAGES[:1], MESSAGES[1:], 1.0, True)
+    assert "warming up" in client.get(f"{HOSTED}/{evaluation.id}/logs").json()["logs"]
+
+
+def test_a_lost_holder_starts_over_and_too_many_fail_it(ann, pool):
+    evaluation = make_evaluation(ann)
+    for attempt in range(1, lifecycle.LOST_ATTEMPTS_MAX + 1):
+        granted = lease_evaluation(pool)
+        holder = Holder(granted)
+        holder.do("on_heartbeat", Heartbeat())
+        assert holder.rollouts(0, 1.0) == 1
+        with acting_as_system():
+            take_back(granted.lease.id, reason="died", only_expired=False)
+            assert EvaluationSample.objects.count() == 1, f"attempt {attempt} keeps its own samples alone"
+            Evaluation.objects.update(eligible_at="2026-01-01T00:00:00Z")
+    assert (fresh(evaluation).status, fresh(evaluation).error_code) == ("FAILED", "attempts_exhausted")
+
+
+def test_cancelling_ends_a_waiting_one_at_once_and_tells_the_holder_of_a_running_one(client, ann, pool):
+    waiting = make_evaluation(ann)
+    cancelled = client.patch(f"{HOSTED}/{waiting.id}/cancel").json()
+    assert (cancelled["success"], cancelled["status"]) == (True, "CANCELLED")
+    running = make_evaluation(ann)
+    holder = Holder(lease_evaluation(pool))
+    holder.do("on_heartbeat", Heartbeat())
+    assert client.patch(f"{HOSTED}/{running.id}/cancel").json()["status"] == "RUNNING"
+    assert holder.do("on_heartbeat", Heartbeat()).desired == "stop"
+    holder.do("on_finish", Finish(outcome="stopped"))
+    assert fresh(running).status == "CANCELLED"
+
+
+def test_an_evaluation_that_runs_out_of_time_is_ended_and_fenced(ann, pool, shift_clock):
+    evaluation = make_evaluation(ann, timeout_minutes=10)
+    Holder(lease_evaluation(pool)).do("on_heartbeat", Heartbeat())
+    grace, moment = timedelta(seconds=20), fresh(evaluation).started_at
+    with acting_as_system():
+        assert queries.overdue(moment + timedelta(minutes=10), grace=grace) == []
+        assert queries.overdue(moment + timedelta(minutes=11), grace=grace) == [evaluation.id]
+        lifecycle.end_overdue(evaluation.id)
+        assert live_lease("eval", evaluation.id) is None
+    assert fresh(evaluation).status == "TIMEOUT"
+
+
+def test_a_pushed_evaluation_takes_samples_until_it_is_finalized(client, ann):
+    release = make_release(ann, "rules")
+    body = {"name": "mine", "environments": [{"id": release.environment_id}], "model_name": "m", "metadata": {"num_examples": 2}}
+    made = client.post(f"{EVALUATIONS}/", body).json()
+    path = f"{EVALUATIONS}/{made['evaluation_id']}"
+    samples = [{"example_id": 0, "reward": 1.0, "anything": {"deep": 1}}, {"example_id": 1, "reward": "broken"}]
+    pushed = client.post(f"{path}/samples", {"samples": samples}).json()
+    assert (pushed["samples_pushed"], pushed["status"]) == (2, "RUNNING")
+    done = client.post(f"{path}/finalize", {"metrics": {"avg": 1}}).json()
+    assert (done["status"], done["total_samples"], done["avg_score"]) == ("COMPLETED", 2, 1.0)
+    assert done["viewer_url"].endswith(made["evaluation_id"])
+    assert client.get(f"{path}/samples").json()["samples"] == samples
+    assert client.post(f"{path}/samples", {"samples": []}).status_code == 409
+    assert client.put(path, {"description": "later"}, content_type="application/json").json()["description"] == "later"
+    listed = client.get(f"{EVALUATIONS}/", {"environment_name": "ann-lab/rules"}).json()
+    assert (listed["total"], listed["evaluations"][0]["evaluation_id"]) == (1, made["evaluation_id"])
+    assert client.delete(path).status_code == 200 and client.get(path).status_code == 404
+
+
+def test_an_evaluation_can_be_pushed_for_a_run_and_needs_something_it_is_of(client, ann):
+    run = make_run(ann)
+    assert client.post(f"{EVALUATIONS}/", {"name": "x", "run_id": run.id}).json()["run_id"] == run.id
+    assert client.post(f"{EVALUATIONS}/", {"name": "x"}).status_code == 422
+
+
+def test_foreign_and_absent_look_the_same(ann, client_of):
+    evaluation = make_evaluation(ann)
+    stranger = client_of(make_funded_member())
+    paths = [("get", EVALUATIONS, ""), ("get", EVALUATIONS, "/samples"), ("patch", HOSTED, "/cancel"), ("get", HOSTED, "/logs")]
+    for verb, base, suffix in paths:
+        foreign, absent = (getattr(stranger, verb)(f"{base}/{one}{suffix}") for one in (evaluation.id, "c" + "0" * 24))
+        assert foreign.status_code == absent.status_code == 404
+        assert {**foreign.json(), "request_id": ""} == {**absent.json(), "request_id": ""}
