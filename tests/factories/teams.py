@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import count
+from typing import Any
 
 from django.test import Client
 
@@ -54,14 +55,17 @@ class ApiClient(Client):
         headers = {} if member is None else {"Authorization": f"Bearer {member.key}", "X-Prime-Team-ID": member.team_id}
         super().__init__(headers=headers, raise_request_exception=False)
 
-    def generic(self, method, path, data="", content_type="application/json", **extra):  # type: ignore[no-untyped-def]
-        return super().generic(method, path, data, content_type, **extra)
+    def post(self, path: str, data: Any = None, content_type: str = "application/json", **extra: Any) -> Any:
+        return super().post(path, {} if data is None else data, content_type, **extra)
 
-    def post(self, path, data=None, content_type="application/json", **extra):  # type: ignore[no-untyped-def]
-        return super().post(path, data if data is not None else {}, content_type, **extra)
+    def put(self, path: str, data: Any = "", content_type: str = "application/json", **extra: Any) -> Any:
+        return super().put(path, data, content_type, **extra)
 
-    def get(self, path, data=None, **extra):  # type: ignore[no-untyped-def]
-        return super().get(path, data, **extra)
+    def patch(self, path: str, data: Any = "", content_type: str = "application/json", **extra: Any) -> Any:
+        return super().patch(path, data, content_type, **extra)
+
+    def delete(self, path: str, data: Any = "", content_type: str = "application/json", **extra: Any) -> Any:
+        return super().delete(path, data, content_type, **extra)
 
 
 def client_for(member: Member | None = None) -> ApiClient:

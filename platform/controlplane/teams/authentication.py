@@ -58,7 +58,7 @@ class SessionAuthentication(BaseAuthentication):
 def actor_of(request: HttpRequest) -> Actor:
     """For plain Django views. Raises Unauthorized where neither key nor session is there."""
     text = bearer_text(request)
-    team_id = _team_in_address(request)
+    team_id = _team_in_query(request) or _team_in_header(request)
     if text is not None:
         key = access.key_by_text(text)
         return access.actor_for(key.user, team_id=team_id, key=key)
@@ -97,12 +97,16 @@ class _CsrfCheck(CsrfViewMiddleware):
 
 
 def _named_team(request: Request) -> str | None:
-    return _team_in_address(request._request) or _team_in_body(request)
+    # The header last: SDKs set it once for every call.
+    return _team_in_query(request._request) or _team_in_body(request) or _team_in_header(request._request)
 
 
-def _team_in_address(request: HttpRequest) -> str | None:
-    named = request.GET.get("team_id") or request.GET.get("teamId") or request.headers.get(TEAM_HEADER)
-    return named[:TEAM_ID_LENGTH_MAX] if named else None
+def _team_in_query(request: HttpRequest) -> str | None:
+    return (request.GET.get("team_id") or request.GET.get("teamId") or "")[:TEAM_ID_LENGTH_MAX] or None
+
+
+def _team_in_header(request: HttpRequest) -> str | None:
+    return request.headers.get(TEAM_HEADER, "")[:TEAM_ID_LENGTH_MAX] or None
 
 
 def _team_in_body(request: Request) -> str | None:
