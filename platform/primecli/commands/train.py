@@ -63,6 +63,8 @@ def start(
     _started(cli, run, follow=follow)
     if follow:
         ended = follow_run(cli, run["id"])
+        if cli.terminal.is_json:
+            cli.terminal.line({"run": ended}, "")
         raise_unless_completed(ended)
 
 
