@@ -32,4 +32,10 @@ os.environ.pop("DATABASE_ADMIN_URL", None)
 # most of the suite's time.
 settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
-pytest_plugins = ["tests.fixtures.services", "tests.fixtures.database", "tests.fixtures.clients", "tests.fixtures.live_server"]
+pytest_plugins = [
+    "tests.fixtures.services",
+    "tests.fixtures.database",
+    "tests.fixtures.clients",
+    "tests.fixtures.live_server",
+    "tests.fixtures.runner",
+]

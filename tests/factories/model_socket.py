@@ -34,6 +34,7 @@ class FakeEngine:
 
     reply: Callable[[str], str] = lambda prompt: "sum 2"
     status: int = 200
+    logprob: float = -0.5
     hold: asyncio.Event = field(default_factory=asyncio.Event)
     requests: list[dict[str, Any]] = field(default_factory=list)
     sessions: list[str] = field(default_factory=list)
@@ -64,7 +65,7 @@ class FakeEngine:
             "index": 0,
             "token_ids": ids[:limit],
             "finish_reason": "stop" if len(ids) <= limit else "length",
-            "logprobs": {"content": [{"token": f"token_id:{token}", "logprob": -0.5} for token in ids[:limit]]},
+            "logprobs": {"content": [{"token": f"token_id:{token}", "logprob": self.logprob} for token in ids[:limit]]},
         }
         return JSONResponse({"id": "r", "request_id": "r", "model": body["model"], "choices": [choice]})
 
