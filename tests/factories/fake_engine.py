@@ -15,7 +15,7 @@ WAIT_S = 10.0
 
 
 class FakeEngine:
-    """`loaded` is digest by name. `hold_after` stops a stream after so many tokens until `go` is set."""
+    """`loaded` is digest by name. `hold_after` stops an answer after so many tokens until `go` is set."""
 
     def __init__(self, base_model: str) -> None:
         self.base_model = base_model
@@ -105,6 +105,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200, self._whole(body))
 
     def _whole(self, body: dict[str, Any]) -> dict[str, Any]:
+        self._pause(self.engine.hold_after or 0)
         text = "".join(f"w{index} " for index in range(self._count(body)))
         choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop", "logprobs": None}
         kind = {"id": "chatcmpl-engine", "object": "chat.completion", "created": 1}

@@ -50,21 +50,21 @@ class Relay:
         self._task.cancel()
 
     async def _run(self) -> None:
+        failure: ApiError | None = EngineAway()
         try:
             await self._forward()
             self._exchange.end(RequestStatus.OK)
+            failure = None
         except asyncio.CancelledError:
             # The task ends here by request and still has to record: it must not look cancelled to itself.
             self._exchange.end(RequestStatus.ABORTED)
         except ApiError as error:
             self._exchange.end(RequestStatus.FAILED, error.code)
-            self._fail(error)
+            failure = error
         finally:
-            # Recorded before the caller is told that it is over: whoever has read to the end finds it on the bill.
+            # Recorded before the caller is told how it ended: whoever has read to the end finds it on the bill.
             await self._exchange.close()
-            self._refuse(EngineAway())
-            self._queue.put_nowait(DONE)
-            self._queue.put_nowait(None)
+            self._tell(failure)
 
     async def _forward(self) -> None:
         exchange = self._exchange
@@ -84,20 +84,17 @@ class Relay:
         if not self._head.done():
             raise EngineAway("the engine's answer was empty")
 
-    def _fail(self, error: ApiError) -> None:
-        """Before the first chunk the response can still carry the status; behind it an event has to."""
-        if not self._head.done():
-            self._refuse(error)
-            return
-        problem = problem_of(error)
-        assert problem is not None
-        self._queue.put_nowait(_event(problem.body(INFERENCE_PREFIX)))
-
-    def _refuse(self, error: ApiError) -> None:
-        """Nothing will come: whoever still waits for the first chunk must not wait for ever."""
-        if not self._head.done():
-            self._head.set_exception(error)
+    def _tell(self, failure: ApiError | None) -> None:
+        """Before the first chunk the response can still carry a failure's status; behind it an event has to."""
+        if failure is not None and not self._head.done():
+            self._head.set_exception(failure)
             self._head.exception()  # Looked at, so that asyncio does not complain where nobody waits any more.
+        elif failure is not None:
+            problem = problem_of(failure)
+            assert problem is not None
+            self._queue.put_nowait(_event(problem.body(INFERENCE_PREFIX)))
+        self._queue.put_nowait(DONE)
+        self._queue.put_nowait(None)
 
 
 async def _chunks(response: httpx.Response) -> AsyncIterator[dict[str, Any]]:
