@@ -167,7 +167,7 @@ def test_a_warm_start_stays_inside_the_team_and_the_artifact_root(tmp_path):
         ("../outside", COSINE, "outside the artifact root"),
         (adapter_path(RUN, 1), stranger, "there is nothing"),
         (adapter_path(RUN, 9), COSINE, "No such file"),
-        (adapter_path(RUN, 1), low_rank, r"is \(64, 8\), this run's is \(64, 4\)"),
+        (adapter_path(RUN, 1), low_rank, r"is \(8, 64\), this run's is \(4, 64\)"),
     ):
         with pytest.raises(NotServable, match=why):
             pool.open(run_id("child"), run_spec, init_from=source)

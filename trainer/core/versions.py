@@ -63,10 +63,11 @@ def load_weights(adapter: Adapter, data: bytes) -> None:
     if tensors.keys() != expected.keys():
         differing = sorted(tensors.keys() ^ expected.keys())
         raise NotServable(f"{len(differing)} tensors differ from the adapter's own, e.g. {differing[0]}")
-    for name, tensor in tensors.items():
-        if tensor.shape != expected[name].shape:
-            raise NotServable(f"{name} is {tuple(tensor.shape)}, this run's is {tuple(expected[name].shape)}")
-        expected[name].data.copy_(tensor)
+    for name, own in expected.items():
+        if tensors[name].shape != own.shape:
+            raise NotServable(f"{name} is {tuple(tensors[name].shape)}, this run's is {tuple(own.shape)}")
+    for name, own in expected.items():
+        own.data.copy_(tensors[name])
 
 
 @dataclass(frozen=True)
