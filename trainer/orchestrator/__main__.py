@@ -24,8 +24,9 @@ from trainer.orchestrator.heartbeat import Desire, Status, keep_beating
 from trainer.orchestrator.release_check import check_release
 from trainer.orchestrator.reporting import Reporter
 from trainer.orchestrator.run_setup import run_training
+from trainer.orchestrator.runner_start import runner_starter
 from trainer.orchestrator.services import pool_client
-from trainer.orchestrator.workplace import Workplace
+from trainer.orchestrator.workplace import Starter, Workplace
 
 POOL_TOKEN_VARIABLE = "ROOTSTOCK_POOL_TOKEN"
 RUNNER_DIR_VARIABLE = "ROOTSTOCK_RUNNER_DIR"
@@ -34,14 +35,16 @@ EXIT_STALE = 3
 WORK = {"run": run_training, "eval": run_evaluation, "release": check_release}
 
 
-async def attend(control: ControlClient, *, runner_dir: Path, pool_token: str | None) -> Finish:
+async def attend(
+    control: ControlClient, *, runner_dir: Path, pool_token: str | None, starter: Starter = runner_starter
+) -> Finish:
     """Do the attempt's work under its lease and report the end. Raises StaleLease."""
     spec = await control.attempt()
     reporter, status, desire = Reporter(control), Status(step=spec.resume_step), Desire()
     async with pool_client(pool_token) as pool_http, asyncio.TaskGroup() as pulse:
         beat = pulse.create_task(keep_beating(control, status, desire, lease_s=spec.lease_s), name="heartbeat")
         sender = pulse.create_task(reporter.run(), name="reporter")
-        place = Workplace(spec, control, reporter, status, desire, runner_dir, pool_http)
+        place = Workplace(spec, control, reporter, status, desire, runner_dir, pool_http, starter)
         reporter.log(f"attempt {spec.attempt} of {spec.kind} {spec.subject_id} starts")
         try:
             finish = await _finish_of(place)

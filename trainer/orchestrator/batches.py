@@ -12,7 +12,6 @@ from trainer.contracts.samples import TOKENS_MAX, TrainBatch, TrainSample
 from trainer.orchestrator.branches import Branch, merge_calls
 from trainer.orchestrator.groups import Group, Rollout
 
-
 Component = Literal["rl", "ce", "ref_kl"]
 
 

@@ -100,7 +100,7 @@ class Environment:
             try:
                 end = await life.client.roll(request)
             except RunnerSilent as error:
-                life.suspect(str(error))
+                self._doubt(life, error)
                 raise
             finally:
                 self._live.pop(request.rollout_id, None)
@@ -120,14 +120,19 @@ class Environment:
         assert self._life is not None
         return self._life
 
+    def _doubt(self, life: RunnerLife, error: RunnerSilent) -> None:
+        """Give this life no more work; its supervisor ends it."""
+        life.suspect(str(error))
+        if life is self._life:
+            self._ready.clear()
+
     async def _page(self, cursor: int, limit: int) -> TaskPage:
         for left in reversed(range(PAGE_TRIES)):
             life = await self._running()
             try:
                 return await life.client.tasks(cursor, limit)
             except RunnerSilent as error:
-                life.suspect(str(error))
-                self._ready.clear()
+                self._doubt(life, error)
                 if not left:
                     raise failed(FailureCode.RUNNER_LOST, f"{self.name} was lost while listing its tasks: {error}") from error
         raise AssertionError("unreachable")

@@ -21,7 +21,7 @@ from trainer.orchestrator.groups import Accounted
 from trainer.orchestrator.policies import Policy
 from trainer.orchestrator.rollout_records import rollout_batch, rollout_usage
 from trainer.orchestrator.run_setup import ending_of
-from trainer.orchestrator.runner_start import limits_of, runner_starter
+from trainer.orchestrator.runner_start import limits_of
 from trainer.orchestrator.unclaimed import unclaimed_rollouts
 from trainer.orchestrator.workplace import Workplace, engine_ending, stall_ending
 
@@ -51,7 +51,7 @@ class Evaluation:
         ref, release = config.environment, place.spec.releases[0]
         self._environment = Environment(
             ref.name or release.environment,
-            runner_starter(place.spec, release, runner_dir=place.runner_dir, args=ref.args, limits=limits_of(ref)),
+            place.start_runner(release, ref.args, limits_of(ref)),
             model_app=proxy.app,
             reporter=place.reporter,
             meter_name=f"{place.spec.attempt}.eval",

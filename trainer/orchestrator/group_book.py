@@ -94,8 +94,13 @@ class GroupBook:
             self._account(group, step=step, trained=True)
         return batch
 
-    def close(self) -> None:
-        """Account what is ready but will never be trained, at the end of an attempt. Nothing is in flight any more."""
+    def close(self, *, ended_s: float) -> None:
+        """Account everything that will never be trained, at the end of an attempt: rollouts in flight are cancelled."""
+        for rollout in self.inflight():
+            self._group_of.pop(rollout.rollout_id)
+            rollout.outcome, rollout.ended_s = RolloutOutcome("cancelled", error="the attempt ended"), ended_s
+        for group in list(self._open.values()):
+            self._drop(group, step=None)
         for group in self._ready:
             self._account(group, step=None, trained=False)
         self._ready = []

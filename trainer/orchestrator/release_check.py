@@ -20,7 +20,6 @@ from trainer.orchestrator.engine_gate import EngineGate
 from trainer.orchestrator.environments import Environment
 from trainer.orchestrator.policies import Policy
 from trainer.orchestrator.runner_client import RunnerSilent
-from trainer.orchestrator.runner_start import runner_starter
 from trainer.orchestrator.verdicts import judge
 from trainer.orchestrator.workplace import Workplace
 
@@ -76,7 +75,7 @@ def _environment(place: Workplace) -> Environment:
     limits = RunnerLimits(max_turns=4, rollout_s=ROLLOUT_S)
     return Environment(
         release.environment,
-        runner_starter(spec, release, runner_dir=place.runner_dir, args={}, limits=limits),
+        place.start_runner(release, {}, limits),
         model_app=proxy.app,
         reporter=place.reporter,
         meter_name=f"{spec.attempt}.check",

@@ -204,7 +204,7 @@ class Run:
 
     async def _report_rest(self) -> None:
         """Rollouts that no batch will train on, so that every one that was dispatched is accounted."""
-        self._book.close()
+        self._book.close(ended_s=time.monotonic())
         accounted = self._book.take_accounted() + unclaimed_rollouts(self._place.sessions.unclaimed(time.monotonic()))
         if not accounted:
             return

@@ -20,7 +20,7 @@ from trainer.orchestrator.group_book import GroupBook
 from trainer.orchestrator.publishing import Publisher
 from trainer.orchestrator.run_evals import RunEvals
 from trainer.orchestrator.run_loop import Run
-from trainer.orchestrator.runner_start import limits_of, runner_starter
+from trainer.orchestrator.runner_start import limits_of
 from trainer.orchestrator.scoring import GroupScorer
 from trainer.orchestrator.staleness import StalenessRule
 from trainer.orchestrator.step_journal import StepJournal
@@ -144,7 +144,7 @@ class Training:
         place, name = self._place, ref.name or release.environment
         return Environment(
             name if use == "train" else f"{name} (eval)",
-            runner_starter(place.spec, release, runner_dir=place.runner_dir, args=ref.args, limits=limits_of(ref)),
+            place.start_runner(release, ref.args, limits_of(ref)),
             model_app=app,
             reporter=place.reporter,
             meter_name=f"{place.spec.attempt}.{use}.{name}",

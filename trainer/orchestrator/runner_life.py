@@ -24,6 +24,8 @@ from trainer.sandboxing.specs import SandboxEnd
 
 WATCH_S = 5.0
 SILENT_S = 30.0
+END_KNOWN_S = 1.0
+"""A broken connection is often the first sign of a sandbox's end; the end itself tells more."""
 LOG_LINES_MAX = 2_000
 
 
@@ -87,6 +89,8 @@ class RunnerLife:
         try:
             while True:
                 await asyncio.wait({ended, self._suspicion}, timeout=WATCH_S, return_when=asyncio.FIRST_COMPLETED)
+                if self._suspicion.done():
+                    await asyncio.wait({ended}, timeout=END_KNOWN_S)
                 if ended.done():
                     return _words(ended.result())
                 if self._suspicion.done():

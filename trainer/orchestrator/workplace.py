@@ -4,13 +4,16 @@ Knows how the parts fit together. Refuses to know the work itself: runs, evaluat
 """
 
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import httpx
 
 from trainer.contracts.events import FailureCode
 from trainer.contracts.internal import AttemptSpec, PoolSpec, UsageBatch
+from trainer.contracts.rollouts import ReleaseSpec, RunnerLimits
 from trainer.orchestrator.control import ControlClient
 from trainer.orchestrator.endings import AttemptOver, failed
 from trainer.orchestrator.engine_client import Engines
@@ -21,16 +24,18 @@ from trainer.orchestrator.model_requests import Pins
 from trainer.orchestrator.policies import PolicyTable
 from trainer.orchestrator.reporting import Reporter
 from trainer.orchestrator.rollout_proxy import RolloutProxy
+from trainer.orchestrator.runner_life import StartRunner
+from trainer.orchestrator.runner_start import runner_starter
 from trainer.orchestrator.services import GIVE_UP_S, Service
 from trainer.orchestrator.sessions import SessionBook
 
-METER_EVERY_S = 20.0
-STALL_MIN_S = 900.0
+Starter = Callable[..., StartRunner]
+"""The shape of `runner_starter`."""
 
 
 @dataclass(slots=True)
 class Workplace:
-    """`environments` is filled by the work; whoever ends the attempt stops them."""
+    """`environments` is filled by the work; whoever ends the attempt stops them. `starter` brings releases up on this host."""
 
     spec: AttemptSpec
     control: ControlClient
@@ -39,6 +44,7 @@ class Workplace:
     desire: Desire
     runner_dir: Path
     pool_http: httpx.AsyncClient
+    starter: Starter = runner_starter
     policies: PolicyTable = field(default_factory=PolicyTable)
     sessions: SessionBook = field(default_factory=SessionBook)
     environments: dict[str, Environment] = field(default_factory=dict)
@@ -48,6 +54,9 @@ class Workplace:
         if self.spec.pool is None:
             raise failed(FailureCode.INTERNAL, "the attempt names no pool")
         return self.spec.pool
+
+    def start_runner(self, release: ReleaseSpec, args: Mapping[str, Any], limits: RunnerLimits) -> StartRunner:
+        return self.starter(self.spec, release, runner_dir=self.runner_dir, args=args, limits=limits)
 
     def phase(self, text: str) -> None:
         """What the process is doing, for the next heartbeat and the log."""
