@@ -1,0 +1,33 @@
+"""Rollouts, groups and calls as the orchestrator keeps them, made for tests without any I/O."""
+
+from trainer.contracts.base import new_id
+from trainer.contracts.rollouts import TraceReport
+from trainer.orchestrator.groups import Group, Rollout, RolloutOutcome, Trace
+from trainer.orchestrator.sessions import Call
+
+
+def make_call(prompt_ids=(1, 2), token_ids=(3, 4), **changes) -> Call:
+    fields = {
+        "engine_name": "tiny",
+        "adapter_digest": "d" * 64,
+        "prompt_ids": tuple(prompt_ids),
+        "token_ids": tuple(token_ids),
+        "logprobs": tuple(-0.5 - 0.1 * index for index in range(len(token_ids))),
+        "temperature": 1.0,
+        "input_tokens": len(prompt_ids),
+        "output_tokens": len(token_ids),
+        "finish_reason": "stop",
+    }
+    return Call(**(fields | changes))
+
+
+def make_outcome(reward: float | None = 1.0, state="ok", calls=None, **changes) -> RolloutOutcome:
+    calls = (make_call(),) if calls is None else tuple(calls)
+    report = TraceReport(trace_id="t", state="ok" if state == "ok" else "failed", reward=reward if state == "ok" else None)
+    return RolloutOutcome(state=state, reward=reward if state == "ok" else None, traces=(Trace(report, calls),), **changes)
+
+
+def make_group(version: int = 0, size: int = 4, environment: str = "digits") -> Group:
+    group_id = new_id()
+    members = [Rollout(new_id(), group_id, environment, 0, "t0", "", version, 0.0) for _ in range(size)]
+    return Group(group_id, environment, 0, version, members)

@@ -1,0 +1,55 @@
+"""From groups to the batch: the proxy's tokens as they were, masks, weights and the counts of the header."""
+
+from tests.factories.rollouts import make_call, make_group, make_outcome
+from trainer.contracts.base import new_id
+from trainer.contracts.rollouts import TraceReport
+from trainer.orchestrator.batches import cut_batch
+from trainer.orchestrator.groups import RolloutOutcome, Trace
+
+
+def scored(group, advantages):
+    for rollout, advantage in zip(group.rollouts, advantages, strict=True):
+        rollout.outcome = make_outcome()
+        rollout.advantage = advantage
+    return group
+
+
+def test_samples_carry_the_recorded_tokens_and_the_advantage_on_the_sampled_ones():
+    cut = cut_batch(new_id(), 3, [scored(make_group(2, 2), [0.5, -0.5])])
+    sample = cut.batch.samples[0]
+    assert sample.token_ids == [1, 2, 3, 4]
+    assert sample.mask == [False, False, True, True]
+    assert sample.advantages == [0.0, 0.0, 0.5, 0.5]
+    assert sample.rl_weights == [0.0, 0.0, 1.0, 1.0]
+    assert sample.policy_versions == [2, 2, 2, 2]
+    assert (cut.batch.step, cut.batch.n_rl, cut.batch.n_ce) == (3, 4, 0)
+
+
+def test_failed_members_of_a_group_are_no_samples():
+    group = scored(make_group(0, 3), [1.0, -1.0, 0.0])
+    group.rollouts[2].outcome = make_outcome(state="failed")
+    assert len(cut_batch(new_id(), 1, [group]).batch.samples) == 2
+
+
+def test_a_seat_that_is_not_trainable_trains_nothing():
+    group = scored(make_group(0, 2), [1.0, -1.0])
+    user = Trace(TraceReport(trace_id="u", state="ok", trainable=False), (make_call((9,), (9,)),))
+    outcome = group.rollouts[0].outcome
+    group.rollouts[0].outcome = RolloutOutcome("ok", 1.0, traces=(*outcome.traces, user))
+    assert len(cut_batch(new_id(), 1, [group]).batch.samples) == 2
+
+
+def test_a_broken_prefix_is_counted_and_both_branches_train_their_own_tokens():
+    group = scored(make_group(0, 2), [1.0, -1.0])
+    group.rollouts[0].outcome = make_outcome(calls=[make_call((1, 2), (7, 3)), make_call((1, 2, 3, 9), (5,))])
+    cut = cut_batch(new_id(), 1, [group])
+    assert cut.broken_prefixes == 1
+    assert len(cut.batch.samples) == 3
+    assert cut.batch.n_rl == 2 + 1 + 2
+
+
+def test_another_component_gets_the_weights():
+    batch = cut_batch(new_id(), 1, [scored(make_group(0, 2), [1.0, -1.0])], component="ce").batch
+    assert (batch.n_rl, batch.n_ce) == (0, 4)
+    assert batch.samples[0].ce_weights == [0.0, 0.0, 1.0, 1.0]
+    assert batch.samples[0].rl_weights == [0.0] * 4
