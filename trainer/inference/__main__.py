@@ -6,6 +6,7 @@ Reads arguments and ROOTSTOCK_POOL_TOKEN, and nothing else. SIGTERM: no new conn
 import argparse
 import logging
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -86,6 +87,9 @@ def main() -> int:
             timeout_graceful_shutdown=_GRACE_S,
         )
     )
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # uvicorn puts these back and raises the signal again when it is done; a clean end is no death by signal.
+        signal.signal(number, lambda *_: None)
     server.run()
     return 1 if failed or not server.started else 0
 
