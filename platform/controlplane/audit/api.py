@@ -9,6 +9,7 @@ from controlplane.audit import queries
 from controlplane.audit.schemas import AuditEventOut, AuditPage
 from controlplane.core.pagination import CursorQuery, cursor_page
 from controlplane.core.schemas import query_parameters, read_query
+from controlplane.teams.actors import actor_in
 
 
 class AuditEventsView(APIView):
@@ -17,6 +18,6 @@ class AuditEventsView(APIView):
     @extend_schema(operation_id="audit_events_list", parameters=query_parameters(CursorQuery), responses=AuditPage)
     def get(self, request: Request) -> Response:
         """What the team's members did, newest first. Admins only."""
-        request.user.require_admin()
-        rows = queries.list_events(request.user)
+        actor_in(request).require_admin()
+        rows = queries.list_events(actor_in(request))
         return Response(cursor_page(rows, read_query(request, CursorQuery), lambda row: AuditEventOut.of(row).model_dump()))

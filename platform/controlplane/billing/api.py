@@ -30,6 +30,7 @@ from controlplane.core.errors import Invalid
 from controlplane.core.pagination import CursorQuery, cursor_page
 from controlplane.core.schemas import query_parameters, read_body, read_query, render
 from controlplane.runs.access import access_run
+from controlplane.teams.actors import actor_in
 from trainer.contracts.events import Meter
 
 KEY_HEADER = "Idempotency-Key"
@@ -42,7 +43,7 @@ class WalletView(APIView):
     @extend_schema(operation_id="billing_wallet", parameters=query_parameters(WalletQuery), responses=WalletAnswer)
     def get(self, request: Request) -> Response:
         """What the team may spend, and what it has spent on what."""
-        query, team = read_query(request, WalletQuery), request.user.team
+        query, team = read_query(request, WalletQuery), actor_in(request).team
         charges = queries.recent_charges(team)
         balance = queries.wallet_balance(team)
         answer = WalletAnswer(
@@ -63,7 +64,7 @@ class TopUpsView(APIView):
     @extend_schema(operation_id="billing_top_ups_create", request=TopUpRequest, responses={201: TopUpAnswer})
     def post(self, request: Request) -> Response:
         """Pay money in. With an `Idempotency-Key` the same top-up is made once, however often it is sent."""
-        body, actor, gateway = read_body(request, TopUpRequest), request.user, configured_gateway()
+        body, actor, gateway = read_body(request, TopUpRequest), actor_in(request), configured_gateway()
         actor.require_admin()
         key = request.headers.get(KEY_HEADER)
         if key is not None and len(key) > KEY_LENGTH_MAX:
@@ -79,7 +80,7 @@ class RunUsageView(APIView):
     @extend_schema(operation_id="billing_run_usage", responses=RunUsage)
     def get(self, request: Request, run_id: str) -> Response:
         """Everything that a run caused, by bucket and itemised by meter."""
-        run = access_run(request.user, run_id)
+        run = access_run(actor_in(request), run_id)
         usage = queries.subject_usage("run", run.pk)
         answer = RunUsage(
             run_id=run.pk,
@@ -104,7 +105,7 @@ class TeamUsageView(APIView):
     @extend_schema(operation_id="billing_usage", responses=TeamUsage)
     def get(self, request: Request) -> Response:
         """The team's whole bill, by subject and meter."""
-        return render(TeamUsage.of(queries.team_lines(request.user.team)))
+        return render(TeamUsage.of(queries.team_lines(actor_in(request).team)))
 
 
 class LedgerView(APIView):
@@ -113,7 +114,7 @@ class LedgerView(APIView):
     @extend_schema(operation_id="billing_ledger", parameters=query_parameters(CursorQuery), responses=LedgerAnswer)
     def get(self, request: Request) -> Response:
         """The team's ledger entries, newest first, and their sum, which is always zero."""
-        query, team = read_query(request, CursorQuery), request.user.team
+        query, team = read_query(request, CursorQuery), actor_in(request).team
         page = cursor_page(queries.team_entries(team), query, EntryRow.of)
         return render(LedgerAnswer.of(page, queries.team_ledger_totals(team)))
 

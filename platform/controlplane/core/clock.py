@@ -22,5 +22,5 @@ def now() -> datetime:
     """Database time, UTC aware."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT rootstock_now()")
-        (moment,) = cursor.fetchone()
+        moment: datetime = cursor.fetchone()[0]
     return moment

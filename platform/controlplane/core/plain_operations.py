@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 ATTRIBUTE = "rootstock_operations"
 _PARAMETER = re.compile(r"<(?:(\w+):)?(\w+)>")
-_SECURITY = [{"apiKey": []}, {"session": []}]
+_SECURITY: list[dict[str, list[str]]] = [{"apiKey": []}, {"session": []}]
 F = TypeVar("F", bound=Callable[..., Any])
 
 

@@ -14,6 +14,6 @@ def endpoint(route: str, view: type[View] | Callable[..., Any], name: str = "") 
     """Both spellings of one address: `urlpatterns = [*endpoint("keys", KeysView), …]`. `route` has no slash at either end."""
     if route.startswith("/") or route.endswith("/"):
         raise ValueError(f"write the route {route!r} without a slash at either end")
-    handler = view.as_view() if isinstance(view, type) else view
+    handler: Callable[..., Any] = view.as_view() if isinstance(view, type) and issubclass(view, View) else view
     name = name or getattr(view, "__name__", route)
     return [path(route, handler, name=name), path(f"{route}/", handler, name=name + SLASH_TWIN)]

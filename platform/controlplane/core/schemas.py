@@ -77,7 +77,7 @@ def query_parameters(model: type[Query]) -> list[OpenApiParameter]:
     return [
         OpenApiParameter(
             name=info.alias or name,
-            type=properties[info.alias or name],  # type: ignore[arg-type]
+            type=properties[info.alias or name],
             location=OpenApiParameter.QUERY,
             required=info.is_required(),
             description=info.description or "",

@@ -5,7 +5,7 @@ Knows names, types and meanings; `docs/settings.md` is generated from here. Refu
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, HttpUrl, SecretStr, StringConstraints, TypeAdapter, ValidationError
@@ -82,7 +82,7 @@ def _variable(location: tuple[int | str, ...]) -> str:
     return str(location[0]) if location else "ROOTSTOCK_PUBLIC_ORIGIN"
 
 
-def database_settings(url: str) -> dict[str, object]:
+def database_settings(url: str) -> dict[str, Any]:
     """Django's spelling of a PostgreSQL URL."""
     parts = urlsplit(url)
     query = {name: values[-1] for name, values in parse_qs(parts.query).items()}

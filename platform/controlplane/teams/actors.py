@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from rest_framework.request import Request
+
 from controlplane.core.errors import Forbidden
 from controlplane.teams.models import ApiKey, Role, Team, User
 
@@ -31,3 +33,11 @@ class Actor:
     def require_admin(self) -> None:
         if self.role != Role.ADMIN:
             raise Forbidden("Only an admin of the team may do this.", code="admin_required", hint="Ask an admin of the team.")
+
+
+def actor_in(request: Request) -> Actor:
+    """The actor of a request that passed authentication and permission."""
+    actor = request.user
+    if not isinstance(actor, Actor):
+        raise TypeError("the view has no authentication, or another one than ours")
+    return actor

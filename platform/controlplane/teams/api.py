@@ -9,6 +9,7 @@ from controlplane.core.pagination import offset_page
 from controlplane.core.schemas import query_parameters, read_body, read_query, render
 from controlplane.core.tenancy import acting_for
 from controlplane.teams import access, services
+from controlplane.teams.actors import actor_in
 from controlplane.teams.models import Role
 from controlplane.teams.schemas import (
     KeyIn,
@@ -40,7 +41,7 @@ class WhoAmIView(APIView):
     @extend_schema(operation_id="user_whoami", responses=WhoAmIAnswer)
     def get(self, request: Request) -> Response:
         """The user behind the credential, and what the credential may do."""
-        return render(WhoAmIAnswer(data=WhoAmI.of(request.user)))
+        return render(WhoAmIAnswer(data=WhoAmI.of(actor_in(request))))
 
 
 class SlugView(APIView):
@@ -49,7 +50,7 @@ class SlugView(APIView):
     @extend_schema(operation_id="user_slug_update", request=SlugIn, responses=UserAnswer)
     def patch(self, request: Request) -> Response:
         """Choose the user's public name."""
-        user = services.change_slug(request.user, read_body(request, SlugIn).slug)
+        user = services.change_slug(actor_in(request), read_body(request, SlugIn).slug)
         return render(UserAnswer(data=UserOut.of(user)))
 
 
@@ -59,7 +60,7 @@ class MyTeamsView(APIView):
     @extend_schema(operation_id="user_teams_list", parameters=query_parameters(Page), responses=TeamPage)
     def get(self, request: Request) -> Response:
         """Shared teams of the user. The personal team is what no team means."""
-        shared = [one for one in access.memberships_of(request.user.user) if one.team.personal_of_id is None]
+        shared = [one for one in access.memberships_of(actor_in(request).user) if one.team.personal_of_id is None]
         rows = [TeamRow.of(one).model_dump(mode="json") for one in shared]
         return Response(page_of(rows, read_query(request, Page)))
 
@@ -71,7 +72,7 @@ class TeamsView(APIView):
     def post(self, request: Request) -> Response:
         """Make a shared team."""
         body = read_body(request, TeamIn)
-        team = services.create_team(request.user, name=body.name, slug=body.slug)
+        team = services.create_team(actor_in(request), name=body.name, slug=body.slug)
         return render(TeamAnswer(data=TeamOut.of(team, Role.ADMIN)), status=201)
 
 
@@ -81,7 +82,7 @@ class MembersView(APIView):
     @extend_schema(operation_id="team_members_list", parameters=query_parameters(Page), responses=MemberPage)
     def get(self, request: Request, team_id: str) -> Response:
         """Who is in the team."""
-        team = access.team_of_member(request.user, team_id)
+        team = access.team_of_member(actor_in(request), team_id)
         with acting_for(team.id):
             page = offset_page(
                 access.members_of(team), read_query(request, Page), lambda one: MemberRow.of(one).model_dump(mode="json")
@@ -91,7 +92,7 @@ class MembersView(APIView):
     @extend_schema(operation_id="team_members_add", request=MemberIn, responses={201: MemberAnswer})
     def post(self, request: Request, team_id: str) -> Response:
         """Add a user, or change a member's role. Admins only."""
-        actor = access.actor_for(request.user.user, team_id=team_id, key=request.user.key)
+        actor = access.actor_for(actor_in(request).user, team_id=team_id, key=actor_in(request).key)
         body = read_body(request, MemberIn)
         membership = services.add_member(actor, email=body.email, role=Role(body.role))
         return render(MemberAnswer(data=MemberRow.of(membership)), status=201)
@@ -103,13 +104,13 @@ class KeysView(APIView):
     @extend_schema(operation_id="keys_list", responses=KeyList)
     def get(self, request: Request) -> Response:
         """Live keys of the user, newest first."""
-        return render(KeyList(items=[KeyOut.of(key) for key in access.keys_of(request.user)]))
+        return render(KeyList(items=[KeyOut.of(key) for key in access.keys_of(actor_in(request))]))
 
     @extend_schema(operation_id="keys_create", request=KeyIn, responses={201: KeyMade})
     def post(self, request: Request) -> Response:
         """Make a key. Its text is in this answer and nowhere else."""
         body = read_body(request, KeyIn)
-        key, text = services.create_key(request.user, name=body.name, scopes=body.scopes, expires_at=body.expires_at)
+        key, text = services.create_key(actor_in(request), name=body.name, scopes=body.scopes, expires_at=body.expires_at)
         return render(KeyMade(**KeyOut.of(key).model_dump(), key=text), status=201)
 
 
@@ -119,5 +120,5 @@ class KeyView(APIView):
     @extend_schema(operation_id="keys_revoke", responses={204: None})
     def delete(self, request: Request, key_id: str) -> Response:
         """End a key."""
-        services.revoke_key(request.user, key_id)
+        services.revoke_key(actor_in(request), key_id)
         return Response(status=204)

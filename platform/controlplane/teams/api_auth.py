@@ -10,6 +10,7 @@ from rest_framework.views import APIView
 from controlplane.core.schemas import query_parameters, read_body, read_query, render
 from controlplane.core.throttling import Limit
 from controlplane.teams import access, logins, services
+from controlplane.teams.actors import actor_in
 from controlplane.teams.authentication import bearer_text, check_csrf
 from controlplane.teams.models import User
 from controlplane.teams.schemas import (
@@ -102,7 +103,7 @@ class ChallengeApproveView(APIView):
     @extend_schema(operation_id="auth_challenge_approve", request=ChallengeApproval, responses={204: None})
     def post(self, request: Request) -> Response:
         """Give the terminal that shows this code a key of the signed-in user."""
-        logins.approve_login(request.user, read_body(request, ChallengeApproval).challenge)
+        logins.approve_login(actor_in(request), read_body(request, ChallengeApproval).challenge)
         return Response(status=204)
 
 

@@ -3,6 +3,8 @@
 A team is the tenant. Every user has a personal team, whose slug is the user's public name; shared teams have members.
 """
 
+from typing import ClassVar
+
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -30,7 +32,7 @@ class User(AbstractBaseUser, PublicIdModel):
 
     last_login = None  # The base class's column; sessions and keys say more.
     USERNAME_FIELD = "email"
-    REQUIRED_FIELDS: list[str] = []
+    REQUIRED_FIELDS: ClassVar[list[str]] = []
 
     class Meta:
         constraints = (models.CheckConstraint(condition=models.Q(email=Lower("email")), name="user_email_lower"),)

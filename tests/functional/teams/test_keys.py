@@ -41,12 +41,10 @@ def test_an_expired_key_is_nothing(shift_clock):
     assert client_for(member).get("/api/v1/keys").status_code == 401
 
 
-@pytest.mark.parametrize(
-    "spoil", [lambda key: key[:-1] + "0" + "", lambda key: key[:20] + "A" * 40, lambda key: "", lambda key: "x" * 5000]
-)
+@pytest.mark.parametrize("spoil", [lambda key: key[:-1] + "x", lambda key: key[:20] + "A" * 40, lambda key: "x" * 5000])
 def test_a_wrong_key_is_401(spoil):
     member = make_member()
-    answer = client_for(Member(member.actor, spoil(member.key) or "nothing")).get("/api/v1/user/whoami")
+    answer = client_for(Member(member.actor, spoil(member.key))).get("/api/v1/user/whoami")
     assert answer.status_code == 401 and answer["WWW-Authenticate"] == "Bearer"
 
 

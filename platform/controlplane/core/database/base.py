@@ -30,11 +30,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _rollback(self) -> None:
         # PostgreSQL takes back settings made inside the transaction; what holds now is not worth tracking.
         self._announced = None
-        super()._rollback()
+        super()._rollback()  # type: ignore[misc]
 
     def _savepoint_rollback(self, sid: str) -> None:
         self._announced = None
-        super()._savepoint_rollback(sid)
+        super()._savepoint_rollback(sid)  # type: ignore[misc]
 
     def _with_scope(self, execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: dict[str, Any]) -> Any:
         wanted = tenancy.current_scope()

@@ -18,7 +18,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if "owner" not in settings.DATABASES:
             raise CommandError("set DATABASE_ADMIN_URL: the application's role may not create tables")
-        owner, application = settings.DATABASES["owner"], settings.DATABASES["default"]
+        owner: dict[str, Any] = settings.DATABASES["owner"]
+        application: dict[str, Any] = settings.DATABASES["default"]
         if owner["NAME"] != application["NAME"]:
             raise CommandError("DATABASE_URL and DATABASE_ADMIN_URL name different databases")
         with connect(owner, "postgres") as server:
