@@ -194,7 +194,7 @@ async def test_sixty_four_rollouts_play_at_once(digits: RunningEnvironment):
 
 
 async def test_tools_are_served_in_the_runner(make_release):
-    replies = iter(['<tool_call>{"name":"add","arguments":{"a":3,"b":4}}</tool_call>', "7"])
+    replies = iter(['<tool_call>{"name":"calc_add","arguments":{"a":3,"b":4}}</tool_call>', "7"])
     engine = FakeEngine(reply=lambda prompt: next(replies))
     async with running(await asyncio.to_thread(make_release, "calculator"), engine) as environment:
         end = await environment.play(sampling={"max_tokens": 80})
@@ -204,7 +204,7 @@ async def test_tools_are_served_in_the_runner(make_release):
     first, second = (request["token_ids"] for request in engine.requests)
     # Turn two extends what was sampled in turn one, token for token.
     assert second[: len(first)] == first
-    assert trace.messages[-3]["tool_calls"] == [{"name": "add", "arguments": '{"a": 3, "b": 4}'}]
+    assert trace.messages[-3]["tool_calls"] == [{"name": "calc_add", "arguments": '{"a": 3, "b": 4}'}]
 
 
 async def test_an_environment_that_does_not_import_is_broken_with_module_and_line(make_release):

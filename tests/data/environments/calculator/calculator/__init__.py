@@ -4,6 +4,8 @@ __all__ = ["CalculatorTaskset"]
 
 
 class AddTool(vf.Toolset):
+    TOOL_PREFIX = "calc"
+
     @vf.tool
     async def add(self, a: int, b: int) -> str:
         """Add two numbers."""
