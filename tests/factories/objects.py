@@ -10,9 +10,12 @@ from controlplane.core.tenancy import acting_for
 from controlplane.hub import access as hub_access
 from controlplane.hub import services as hub_services
 from controlplane.hub.schemas import DeclareSource, DeclareUpload
+from controlplane.runs.services import stop_run
 from controlplane.teams import access, services
+from tests.factories.adapters import make_adapter, make_checkpoint
 from tests.factories.packages import Package, build_package
 from tests.factories.releases import make_release
+from tests.factories.runs import fund, make_evaluation, make_pool, make_run, run_body
 from tests.factories.teams import Member, make_member, make_shared_team
 
 Factory = Callable[["World"], str]
@@ -127,3 +130,52 @@ def wheel_declaration(world: World) -> dict[str, Any]:
 @sends("environments_versions_create")
 def source_declaration(world: World) -> dict[str, Any]:
     return _next_package().source_declaration()
+
+
+def _funded(world: World) -> Member:
+    """The world's member, with a pool to run on and money to spend."""
+    make_pool()
+    fund(world.member)
+    return world.member
+
+
+@owns("run_id")
+def run_id(world: World) -> str:
+    """A run that has ended, which every verb but `delete` accepts or answers with a conflict."""
+    run = make_run(_funded(world))
+    return stop_run(actor=world.member.actor, run_id=run.id).id
+
+
+@owns("evaluation_id")
+def evaluation_id(world: World) -> str:
+    return make_evaluation(_funded(world)).id
+
+
+@sends("runs_create")
+def run_request(world: World) -> dict[str, Any]:
+    return run_body(make_release(_funded(world)))
+
+
+@sends("evaluations_samples_create")
+def samples(world: World) -> dict[str, Any]:
+    return {"samples": []}
+
+
+@owns("adapter_id")
+def adapter_id(world: World) -> str:
+    return make_adapter(_funded(world)).id
+
+
+@owns("checkpoint_id")
+def checkpoint_id(world: World) -> str:
+    return make_checkpoint(_funded(world)).id
+
+
+@sends("billing_top_ups_create")
+def top_up(world: World) -> dict[str, Any]:
+    return {"amount_usd": 1}
+
+
+@sends("chat_completions")
+def chat_request(world: World) -> dict[str, Any]:
+    return {"model": "tiny", "messages": [{"role": "user", "content": "3+4?"}]}

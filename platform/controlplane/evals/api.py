@@ -31,15 +31,17 @@ from controlplane.evals.schemas import (
 class EvaluationsView(APIView):
     scope = "evals"
 
-    @extend_schema(operation_id="list_evaluations", parameters=query_parameters(EvaluationsQuery), responses=EvaluationPage)
+    @extend_schema(operation_id="evaluations_list", parameters=query_parameters(EvaluationsQuery), responses=EvaluationPage)
     def get(self, request: Request) -> Response:
+        """The evaluations of the team, newest first."""
         query = read_query(request, EvaluationsQuery)
         rows = queries.evaluations_of(request.user, name=query.environment_name, environment_id=query.environment_id)
         page = [render_evaluation(row) for row in rows[query.skip : query.skip + query.limit]]
         return render(EvaluationPage(evaluations=page, total=rows.count(), skip=query.skip, limit=query.limit))
 
-    @extend_schema(operation_id="push_evaluation", request=PushEvaluation, responses=EvaluationAnswer)
+    @extend_schema(operation_id="evaluations_create", request=PushEvaluation, responses=EvaluationAnswer)
     def post(self, request: Request) -> Response:
+        """Open an evaluation that was run elsewhere; samples follow, then `finalize`."""
         body = read_body(request, PushEvaluation)
         return render(render_evaluation(services.push_evaluation(actor=request.user, body=body)))
 
@@ -47,18 +49,21 @@ class EvaluationsView(APIView):
 class EvaluationView(APIView):
     scope = "evals"
 
-    @extend_schema(operation_id="get_evaluation", responses=EvaluationAnswer)
+    @extend_schema(operation_id="evaluations_get", responses=EvaluationAnswer)
     def get(self, request: Request, evaluation_id: str) -> Response:
+        """One evaluation."""
         return render(render_evaluation(access_evaluation(request.user, evaluation_id)))
 
-    @extend_schema(operation_id="update_evaluation", request=UpdateEvaluation, responses=EvaluationAnswer)
+    @extend_schema(operation_id="evaluations_update", request=UpdateEvaluation, responses=EvaluationAnswer)
     def put(self, request: Request, evaluation_id: str) -> Response:
+        """Change what is said about an evaluation."""
         body = read_body(request, UpdateEvaluation)
         found = services.update_evaluation(actor=request.user, evaluation_id=evaluation_id, body=body)
         return render(render_evaluation(found))
 
-    @extend_schema(operation_id="delete_evaluation", responses=DeletedAnswer)
+    @extend_schema(operation_id="evaluations_delete", responses=DeletedAnswer)
     def delete(self, request: Request, evaluation_id: str) -> Response:
+        """Take an evaluation out of sight. Its bill stays."""
         services.delete_evaluation(actor=request.user, evaluation_id=evaluation_id)
         return render(DeletedAnswer())
 
@@ -66,9 +71,10 @@ class EvaluationView(APIView):
 class SamplesView(APIView):
     scope = "evals"
 
-    @extend_schema(operation_id="list_samples", parameters=query_parameters(SamplesQuery), responses=SamplesAnswer)
+    @extend_schema(operation_id="evaluations_samples_list", parameters=query_parameters(SamplesQuery), responses=SamplesAnswer)
     def get(self, request: Request, evaluation_id: str) -> Response:
-        query, evaluation = read_query(request, SamplesQuery), access_evaluation(request.user, evaluation_id)
+        """The samples of an evaluation, in order."""
+        evaluation, query = access_evaluation(request.user, evaluation_id), read_query(request, SamplesQuery)
         samples = queries.samples_page(evaluation, offset=(query.page - 1) * query.limit, limit=query.limit)
         return render(
             SamplesAnswer(
@@ -81,8 +87,9 @@ class SamplesView(APIView):
             )
         )
 
-    @extend_schema(operation_id="push_samples", request=PushSamples, responses=SamplesPushed)
+    @extend_schema(operation_id="evaluations_samples_create", request=PushSamples, responses=SamplesPushed)
     def post(self, request: Request, evaluation_id: str) -> Response:
+        """Add samples to a pushed evaluation."""
         samples = read_body(request, PushSamples).samples
         found = services.push_samples(actor=request.user, evaluation_id=evaluation_id, samples=samples)
         return render(SamplesPushed(evaluation_id=found.id, samples_pushed=len(samples), status=found.status))
@@ -91,8 +98,9 @@ class SamplesView(APIView):
 class FinalizeView(APIView):
     scope = "evals"
 
-    @extend_schema(operation_id="finalize_evaluation", request=FinalizeEvaluation, responses=EvaluationAnswer)
+    @extend_schema(operation_id="evaluations_finalize", request=FinalizeEvaluation, responses=EvaluationAnswer)
     def post(self, request: Request, evaluation_id: str) -> Response:
+        """Close a pushed evaluation."""
         metrics = read_body(request, FinalizeEvaluation).metrics
         found = services.finalize_evaluation(actor=request.user, evaluation_id=evaluation_id, metrics=metrics)
         return render(render_evaluation(found))
@@ -101,8 +109,9 @@ class FinalizeView(APIView):
 class HostedView(APIView):
     scope = "evals"
 
-    @extend_schema(operation_id="start_hosted_evaluation", request=HostedRequest, responses=HostedAnswer)
+    @extend_schema(operation_id="hosted_evaluations_create", request=HostedRequest, responses=HostedAnswer)
     def post(self, request: Request) -> Response:
+        """Evaluate a model on one or more environments here."""
         made = services.start_hosted(actor=request.user, request=read_body(request, HostedRequest))
         ids = [evaluation.id for evaluation in made]
         return render(HostedAnswer(evaluation_id=ids[0], evaluation_ids=ids, status=made[0].status))
@@ -111,8 +120,9 @@ class HostedView(APIView):
 class HostedLogsView(APIView):
     scope = "evals"
 
-    @extend_schema(operation_id="read_evaluation_log", responses=LogsAnswer)
+    @extend_schema(operation_id="hosted_evaluations_logs_get", responses=LogsAnswer)
     def get(self, request: Request, evaluation_id: str) -> Response:
+        """The log of a hosted evaluation as JSON lines."""
         evaluation = access_evaluation(request.user, evaluation_id)
         return render(LogsAnswer(logs=queries.log_text(evaluation), evaluation_id=evaluation.id))
 
@@ -120,8 +130,9 @@ class HostedLogsView(APIView):
 class HostedCancelView(APIView):
     scope = "evals"
 
-    @extend_schema(operation_id="cancel_hosted_evaluation", request=None, responses=CancelAnswer)
+    @extend_schema(operation_id="hosted_evaluations_cancel", request=None, responses=CancelAnswer)
     def patch(self, request: Request, evaluation_id: str) -> Response:
+        """Stop a hosted evaluation."""
         found = services.cancel_hosted(actor=request.user, evaluation_id=evaluation_id)
         message = f"the evaluation is {found.status.lower()}" if found.finished_at else "the evaluation is being stopped"
         return render(CancelAnswer(success=True, message=message, evaluation_id=found.id, status=found.status))

@@ -13,8 +13,7 @@ from controlplane.evals import access, queries
 from controlplane.evals.history import append_event, move, save_history
 from controlplane.evals.models import EvalStatus, Evaluation
 from controlplane.evals.states import is_terminal
-from controlplane.pools.access import live_lease
-from controlplane.pools.models import Pool
+from controlplane.pools.access import live_lease, lock_pool
 from controlplane.pools.queries import live_count
 from controlplane.pools.services import LEASE_S, GrantedAttempt, grant_lease, release_lease
 from trainer.contracts.events import EventKind, FailureCode
@@ -27,7 +26,7 @@ RETRIED_CODES = frozenset({FailureCode.RUNNER_LOST, FailureCode.INFERENCE_UNREAC
 @transaction.atomic
 def lease_next_evaluation(pool_id: str) -> GrantedAttempt | None:
     """Give the fairest waiting evaluation of a pool to a new attempt; None when nothing waits or every slot is taken."""
-    pool = Pool.objects.select_for_update(no_key=True).get(id=pool_id)
+    pool = lock_pool(pool_id)
     if live_count("eval", pool=pool) >= pool.eval_slots:
         return None
     for evaluation_id in queries.waiting_order(pool):

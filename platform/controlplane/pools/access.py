@@ -34,10 +34,14 @@ def lease_by_id(lease_id: str, *, lock: bool = False) -> Lease:
     return leases.get(id=lease_id)
 
 
-def pool_for_model(base_model: str, *, lock: bool = False) -> Pool:
+def pool_for_model(base_model: str) -> Pool:
     """The pool that serves a base model; `NoPool` when the catalogue has the model but no machine runs it."""
-    pools = Pool.objects.select_for_update() if lock else Pool.objects
-    pool = pools.filter(base_model=base_model).order_by("created_at").first()
+    pool = Pool.objects.filter(base_model=base_model).order_by("created_at").first()
     if pool is None:
         raise NoPool(base_model)
     return pool
+
+
+def lock_pool(pool_id: str) -> Pool:
+    """For schedulers: who holds this row decides alone what the pool's free places go to."""
+    return Pool.objects.select_for_update(no_key=True).get(id=pool_id)

@@ -63,8 +63,8 @@ def grant_lease(*, subject_kind: str, subject_id: str, team_id: str, pool: Pool 
 
 def record_holder(lease: Lease, *, host: str, pid: int, started: int) -> bool:
     """Note which process holds the lease. False when the lease ended meanwhile: the process must be killed."""
-    live = Lease.objects.filter(id=lease.id, released_at__isnull=True)
-    return live.update(holder_host=host, holder_pid=pid, holder_started=started) == 1
+    holder = {"holder_host": host, "holder_pid": pid, "holder_started": started}
+    return Lease.objects.filter(id=lease.id, released_at__isnull=True).update(**holder) == 1
 
 
 def extend_lease(lease: Lease, beat: Heartbeat) -> None:

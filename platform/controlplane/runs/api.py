@@ -1,14 +1,11 @@
 """HTTP face of runs: parse, door, service, render. No rule lives here."""
 
-from typing import Any
-
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from controlplane.billing.queries import subject_usage
-from controlplane.core.errors import NotFound
 from controlplane.core.schemas import query_parameters, read_query, render
 from controlplane.runs import queries, services
 from controlplane.runs.access import access_run
@@ -28,12 +25,11 @@ from trainer.contracts.run_config import RunConfig
 
 
 class RunsView(APIView):
-    """The team's runs."""
-
     scope = "runs"
 
-    @extend_schema(operation_id="list_runs", parameters=query_parameters(RunsQuery), responses=RunPage)
+    @extend_schema(operation_id="runs_list", parameters=query_parameters(RunsQuery), responses=RunPage)
     def get(self, request: Request) -> Response:
+        """The runs of the team, newest first."""
         query = read_query(request, RunsQuery)
         runs = queries.runs_of(request.user, mine=query.mine)
         total, offset = runs.count(), (query.page - 1) * query.limit
@@ -48,8 +44,9 @@ class RunsView(APIView):
         )
         return render(page)
 
-    @extend_schema(operation_id="create_run", request=RunConfig, parameters=query_parameters(CreateQuery), responses=RunEnvelope)
+    @extend_schema(operation_id="runs_create", request=RunConfig, parameters=query_parameters(CreateQuery), responses=RunEnvelope)
     def post(self, request: Request) -> Response:
+        """Start a run. The answer echoes the effective configuration; a field that is unknown or out of range is named."""
         query = read_query(request, CreateQuery)
         return rendered(services.create_run(actor=request.user, body=request.data, force=query.force))
 
@@ -57,44 +54,52 @@ class RunsView(APIView):
 class RunView(APIView):
     scope = "runs"
 
-    @extend_schema(operation_id="get_run", responses=RunEnvelope)
+    @extend_schema(operation_id="runs_get", responses=RunEnvelope)
     def get(self, request: Request, run_id: str) -> Response:
+        """One run, with what it has caused so far."""
         return rendered(access_run(request.user, run_id))
 
-    @extend_schema(operation_id="delete_run", responses=DeletedAnswer)
+    @extend_schema(operation_id="runs_delete", responses=DeletedAnswer)
     def delete(self, request: Request, run_id: str) -> Response:
+        """Take a run that has ended out of sight. Its adapters and its bill stay."""
         services.delete_run(actor=request.user, run_id=run_id)
         return render(DeletedAnswer())
 
 
-class RunVerbView(APIView):
-    """`PUT …/{verb}`: what the owner asks of a run. Each verb answers the run as it stands then."""
-
+class StopView(APIView):
     scope = "runs"
-    verb: Any = None
 
+    @extend_schema(operation_id="runs_stop", request=None, responses=RunEnvelope)
     def put(self, request: Request, run_id: str) -> Response:
-        return rendered(type(self).verb(actor=request.user, run_id=run_id))
+        """End a run. One at work has moments to finish its step."""
+        return rendered(services.stop_run(actor=request.user, run_id=run_id))
 
 
-@extend_schema(operation_id="stop_run", request=None, responses=RunEnvelope)
-class StopView(RunVerbView):
-    verb = services.stop_run
+class PauseView(APIView):
+    scope = "runs"
+
+    @extend_schema(operation_id="runs_pause", request=None, responses=RunEnvelope)
+    def put(self, request: Request, run_id: str) -> Response:
+        """Write a checkpoint and give the place back, until `resume`."""
+        return rendered(services.pause_run(actor=request.user, run_id=run_id))
 
 
-@extend_schema(operation_id="pause_run", request=None, responses=RunEnvelope)
-class PauseView(RunVerbView):
-    verb = services.pause_run
+class ResumeView(APIView):
+    scope = "runs"
+
+    @extend_schema(operation_id="runs_resume", request=None, responses=RunEnvelope)
+    def put(self, request: Request, run_id: str) -> Response:
+        """Go on where a paused run left off."""
+        return rendered(services.resume_run(actor=request.user, run_id=run_id))
 
 
-@extend_schema(operation_id="resume_run", request=None, responses=RunEnvelope)
-class ResumeView(RunVerbView):
-    verb = services.resume_run
+class RestartView(APIView):
+    scope = "runs"
 
-
-@extend_schema(operation_id="restart_run", request=None, responses=RunEnvelope)
-class RestartView(RunVerbView):
-    verb = services.restart_run
+    @extend_schema(operation_id="runs_restart", request=None, responses=RunEnvelope)
+    def put(self, request: Request, run_id: str) -> Response:
+        """Begin a new segment from the newest checkpoint."""
+        return rendered(services.restart_run(actor=request.user, run_id=run_id))
 
 
 def rendered(run: Run) -> Response:
@@ -104,30 +109,18 @@ def rendered(run: Run) -> Response:
 
 
 class ModelsView(APIView):
-    """Base models that can be trained, with their prices."""
-
     scope = "runs"
 
-    @extend_schema(operation_id="list_trainable_models", responses=ModelsAnswer)
+    @extend_schema(operation_id="runs_models_list", responses=ModelsAnswer)
     def get(self, request: Request) -> Response:
+        """Base models that can be trained, with their prices."""
         return render(ModelsAnswer(models=trainable_models()))
 
 
 class AvailableModelsView(APIView):
-    """The same models, as newer public clients ask for them."""
-
     scope = "runs"
 
-    @extend_schema(operation_id="list_available_models", responses={200: dict})
+    @extend_schema(operation_id="training_models_list", responses={200: dict})
     def get(self, request: Request) -> Response:
+        """The same models, as newer public clients ask for them."""
         return Response({"models": available_models(), "onDemand": []})
-
-
-class PrepareView(APIView):
-    """Local validation against another trainer's schema does not exist here; the newest public client skips it on a 404."""
-
-    scope = "runs"
-
-    @extend_schema(operation_id="prepare_run", request=None, responses={404: None})
-    def post(self, request: Request) -> Response:
-        raise NotFound("configurations are checked when a run is created")

@@ -33,13 +33,12 @@ ENVIRONMENT_COMPONENT = "env-server"
 
 
 class LogsView(APIView):
-    """The log as JSON lines. Without `cursor` its tail; with it, what came since, and the cursor to ask with next."""
-
     scope = "runs"
 
-    @extend_schema(operation_id="read_run_log", parameters=query_parameters(LogQuery), responses=LogAnswer)
+    @extend_schema(operation_id="runs_logs_get", parameters=query_parameters(LogQuery), responses=LogAnswer)
     def get(self, request: Request, run_id: str) -> Response:
-        query, run = read_query(request, LogQuery), access_run(request.user, run_id)
+        """The log as JSON lines: its tail or, with `cursor`, what came since, and the cursor to ask with next."""
+        run, query = access_run(request.user, run_id), read_query(request, LogQuery)
         if query.cursor is None and run.state in {RunState.QUEUED, RunState.PENDING} and not has_log(run):
             # The public client waits for the log on a 404 whose text says why there is none.
             raise NotFound(f"the run is {run.state.lower()}; its log is not available yet", code="log_not_started")
@@ -48,24 +47,22 @@ class LogsView(APIView):
 
 
 class EnvServerLogsView(APIView):
-    """What the environment's own process said."""
-
     scope = "runs"
 
-    @extend_schema(operation_id="read_env_server_log", parameters=query_parameters(LogQuery), responses=LogAnswer)
+    @extend_schema(operation_id="runs_env_server_logs_get", parameters=query_parameters(LogQuery), responses=LogAnswer)
     def get(self, request: Request, run_id: str) -> Response:
-        query = read_query(request, LogQuery).model_copy(update={"component": ENVIRONMENT_COMPONENT})
-        page = read_log(access_run(request.user, run_id), query)
+        """What the process of the environment said."""
+        run, query = access_run(request.user, run_id), read_query(request, LogQuery)
+        page = read_log(run, query.model_copy(update={"component": ENVIRONMENT_COMPONENT}))
         return render(LogAnswer(logs="\n".join(page.lines), cursor=page.cursor))
 
 
 class EnvServersView(APIView):
-    """One runner per environment of the run, while an attempt lives."""
-
     scope = "runs"
 
-    @extend_schema(operation_id="list_env_servers", responses=EnvServersAnswer)
+    @extend_schema(operation_id="runs_env_servers_list", responses=EnvServersAnswer)
     def get(self, request: Request, run_id: str) -> Response:
+        """One runner per environment of the run, while an attempt lives."""
         run = access_run(request.user, run_id)
         lease = live_lease("run", run.id)
         status = "Running" if lease else "Stopped"
@@ -79,9 +76,10 @@ class EnvServersView(APIView):
 class MetricsView(APIView):
     scope = "runs"
 
-    @extend_schema(operation_id="list_run_metrics", parameters=query_parameters(MetricsQuery), responses=MetricsAnswer)
+    @extend_schema(operation_id="runs_metrics_list", parameters=query_parameters(MetricsQuery), responses=MetricsAnswer)
     def get(self, request: Request, run_id: str) -> Response:
-        query, run = read_query(request, MetricsQuery), access_run(request.user, run_id)
+        """The numbers of each step, one row per step."""
+        run, query = access_run(request.user, run_id), read_query(request, MetricsQuery)
         rows = queries.metrics_of(run, min_step=query.min_step, max_step=query.max_step)[: query.limit]
         return render(MetricsAnswer(metrics=[render_metric(row) for row in rows]))
 
@@ -89,9 +87,10 @@ class MetricsView(APIView):
 class SamplesView(APIView):
     scope = "runs"
 
-    @extend_schema(operation_id="list_run_samples", parameters=query_parameters(SamplesQuery), responses=SamplesAnswer)
+    @extend_schema(operation_id="runs_samples_list", parameters=query_parameters(SamplesQuery), responses=SamplesAnswer)
     def get(self, request: Request, run_id: str) -> Response:
-        query, run = read_query(request, SamplesQuery), access_run(request.user, run_id)
+        """The rollouts of a step, with their messages."""
+        run, query = access_run(request.user, run_id), read_query(request, SamplesQuery)
         offset = (query.page - 1) * query.limit
         found = queries.samples_page(run, step=query.step, tag=query.tag, offset=offset, limit=query.limit)
         answer = SamplesAnswer(
@@ -108,8 +107,9 @@ class SamplesView(APIView):
 class ProgressView(APIView):
     scope = "runs"
 
-    @extend_schema(operation_id="get_run_progress", responses=ProgressAnswer)
+    @extend_schema(operation_id="runs_progress_get", responses=ProgressAnswer)
     def get(self, request: Request, run_id: str) -> Response:
+        """How far the run is, and which steps can be asked for."""
         progress = queries.progress_of(access_run(request.user, run_id))
         answer = ProgressAnswer(
             latest_step=progress.latest_step,
@@ -124,10 +124,11 @@ class DistributionsView(APIView):
     scope = "runs"
 
     @extend_schema(
-        operation_id="get_run_distribution", parameters=query_parameters(DistributionQuery), responses=DistributionAnswer
+        operation_id="runs_distributions_get", parameters=query_parameters(DistributionQuery), responses=DistributionAnswer
     )
     def get(self, request: Request, run_id: str) -> Response:
-        query, run = read_query(request, DistributionQuery), access_run(request.user, run_id)
+        """Histogram of the rewards or advantages of one step."""
+        run, query = access_run(request.user, run_id), read_query(request, DistributionQuery)
         found = queries.distribution_of(run, column=query.type.rstrip("s"), step=query.step)
         return render(DistributionAnswer(bins=found.bins, step=found.step))
 
@@ -135,7 +136,8 @@ class DistributionsView(APIView):
 class CheckpointsView(APIView):
     scope = "runs"
 
-    @extend_schema(operation_id="list_run_checkpoints", responses=CheckpointsAnswer)
+    @extend_schema(operation_id="runs_checkpoints_list", responses=CheckpointsAnswer)
     def get(self, request: Request, run_id: str) -> Response:
+        """Committed checkpoints, each resumable and a place to start another run from."""
         rows = queries.checkpoints_of(access_run(request.user, run_id))
         return render(CheckpointsAnswer(checkpoints=[render_checkpoint(row) for row in rows]))

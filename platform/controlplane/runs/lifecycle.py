@@ -10,7 +10,7 @@ from django.db import transaction
 
 from controlplane.billing.queries import is_exhausted
 from controlplane.core.clock import now
-from controlplane.pools.access import live_lease
+from controlplane.pools.access import live_lease, lock_pool
 from controlplane.pools.models import Pool
 from controlplane.pools.queries import live_count
 from controlplane.pools.services import LEASE_S, GrantedAttempt, grant_lease, release_lease
@@ -39,7 +39,7 @@ OUTCOME_STATES = {
 @transaction.atomic
 def lease_next_run(pool_id: str) -> GrantedAttempt | None:
     """Give the fairest queued run of a pool to a new attempt. None when nothing waits or every slot is taken."""
-    pool = Pool.objects.select_for_update(no_key=True).get(id=pool_id)
+    pool = lock_pool(pool_id)
     if live_count("run", pool=pool) >= pool.run_slots:
         return None
     for run_id in queries.queue_order(pool, only_eligible=True):

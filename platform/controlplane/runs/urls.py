@@ -26,5 +26,4 @@ urlpatterns: list[URLPattern] = [
     *endpoint(f"{RUN}/checkpoints", api_reports.CheckpointsView),
     *endpoint(f"{RUN}/events", stream_run_events),
     *endpoint("training/available-fft-models", api.AvailableModelsView),
-    *endpoint("training/runs/prepare", api.PrepareView),
 ]
