@@ -3,7 +3,6 @@
 from itertools import count
 from typing import Any
 
-from django.db import transaction
 from django.test import Client
 
 from controlplane.billing.gateways import NullGateway
@@ -17,13 +16,9 @@ from controlplane.hub.models import Badge, Environment, Release
 from controlplane.pools.models import Pool
 from controlplane.pools.services import GrantedAttempt, register_pool
 from controlplane.runs import lifecycle
-from controlplane.runs.access import lock_run
-from controlplane.runs.models import Checkpoint, Run
-from controlplane.runs.reports import record_checkpoint
+from controlplane.runs.models import Run
 from controlplane.runs.services import create_run
 from tests.factories.teams import Member, make_member
-from trainer.contracts.adapters import checkpoint_path
-from trainer.contracts.internal import CheckpointReport
 
 _numbers = count(1)
 MODEL = "tiny"
@@ -100,15 +95,6 @@ def lease_run(pool: Pool) -> GrantedAttempt:
         granted = lifecycle.lease_next_run(pool.id)
     assert granted is not None, "no run was waiting"
     return granted
-
-
-def make_checkpoint(run: Run, *, step: int) -> Checkpoint:
-    report = CheckpointReport(step=step, path=checkpoint_path(run.id, step), digest=DIGEST, size_bytes=1)
-    with acting_as_system(), transaction.atomic():
-        locked = lock_run(run.id)
-        assert locked is not None
-        record_checkpoint(locked, report)
-        return Checkpoint.objects.get(run=run, step=step)
 
 
 def make_evaluation(member: Member, *, model: str = MODEL, **options: Any) -> Evaluation:
