@@ -5,7 +5,7 @@ from itertools import count
 from controlplane.adapters import services
 from controlplane.adapters.models import Adapter
 from controlplane.core.tenancy import acting_as_system, acting_for
-from controlplane.runs.models import Run
+from controlplane.runs.models import Checkpoint, Run
 from tests.factories.fake_engine import FakeEngine
 from tests.factories.runs import fresh, make_run
 from tests.factories.teams import Member
@@ -31,6 +31,14 @@ def make_adapter(member: Member, *, run: Run | None = None, version: int = 1, ke
     run = run or make_run(member)
     with acting_as_system():
         return services.record_version(run, report_of(run, version, keep=keep))
+
+
+def make_checkpoint(member: Member, *, run: Run | None = None, step: int = 10) -> Checkpoint:
+    """A committed checkpoint, with the version of its step that the plan did not keep."""
+    run = run or make_run(member)
+    make_adapter(member, run=run, version=step, keep=False)
+    with acting_for(member.team_id):
+        return Checkpoint.objects.create(run=run, team=run.team, step=step, path="p", digest="d" * 64, size_bytes=1)
 
 
 def make_deployed(member: Member, engine: FakeEngine, **fields: object) -> Adapter:

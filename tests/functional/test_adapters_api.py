@@ -9,8 +9,8 @@ from controlplane.adapters.models import Adapter, DeploymentStatus
 from controlplane.core.errors import Conflict
 from controlplane.core.models import OutboxMessage
 from controlplane.core.tenancy import acting_as_system, acting_for
-from controlplane.runs.models import Checkpoint, Run
-from tests.factories.adapters import make_adapter, make_deployed, report_of
+from controlplane.runs.models import Run
+from tests.factories.adapters import make_adapter, make_checkpoint, make_deployed, report_of
 from tests.factories.fake_engine import FakeEngine, running_engine
 from tests.factories.runs import MODEL, fresh, make_funded_member, make_pool, make_run
 from tests.factories.teams import make_member
@@ -214,13 +214,11 @@ def test_a_rank_above_the_pools_limit_is_refused_with_the_limit(member, adapter,
 
 
 def test_a_checkpoint_deploys_the_version_of_its_step(member, client_of):
-    run = make_run(member)
-    version = make_adapter(member, run=run, version=10, keep=False)
-    with acting_for(member.team_id):
-        checkpoint = Checkpoint.objects.create(run=run, team=run.team, step=10, path="p", digest="d" * 64, size_bytes=1)
-    answer = client_of(member).post(f"/api/v1/rft/checkpoints/{checkpoint.id}/deploy")
-    assert answer.json()["adapter"]["id"] == version.id and answer.json()["adapter"]["deploymentStatus"] == "DEPLOYING"
-    assert client_of(member).get("/api/v1/rft/adapters").json()["total"] == 1
+    checkpoint = make_checkpoint(member, step=10)
+    assert client_of(member).get("/api/v1/rft/adapters").json()["total"] == 0
+    adapter = client_of(member).post(f"/api/v1/rft/checkpoints/{checkpoint.id}/deploy").json()["adapter"]
+    assert (adapter["step"], adapter["deploymentStatus"]) == (10, "DEPLOYING")
+    assert client_of(member).get("/api/v1/rft/adapters").json()["adapters"][0]["id"] == adapter["id"]
 
 
 @pytest.mark.parametrize("action", ["", "/deploy", "/unload"])

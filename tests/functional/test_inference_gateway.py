@@ -25,7 +25,7 @@ from tests.factories.teams import Member, make_member
 from trainer.contracts.events import Meter
 
 pytestmark = pytest.mark.django_db(transaction=True)
-SOON_S = 10.0
+SOON_S = 30.0
 
 
 @pytest.fixture

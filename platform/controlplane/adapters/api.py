@@ -10,6 +10,7 @@ from controlplane.adapters.models import Adapter
 from controlplane.adapters.schemas import AdapterAnswer, AdapterList, AdapterQuery, AdapterRow, DeployableModels, ModelLimits
 from controlplane.core.schemas import query_parameters, read_query, render
 from controlplane.pools.queries import base_models_served
+from controlplane.teams.actors import actor_in
 from trainer.contracts.catalogue import load_catalogue
 
 
@@ -19,7 +20,7 @@ class AdaptersView(APIView):
     @extend_schema(operation_id="adapters_list", parameters=query_parameters(AdapterQuery), responses=AdapterList)
     def get(self, request: Request) -> Response:
         """The team's adapters, newest first."""
-        query, rows = read_query(request, AdapterQuery), queries.team_adapters(request.user.team)
+        query, rows = read_query(request, AdapterQuery), queries.team_adapters(actor_in(request).team)
         page = rows[query.offset : query.offset + query.limit]
         return render(AdapterList(adapters=[AdapterRow.of(row) for row in page], total=rows.count()))
 
@@ -30,7 +31,7 @@ class AdapterView(APIView):
     @extend_schema(operation_id="adapters_get", responses=AdapterAnswer)
     def get(self, request: Request, adapter_id: str) -> Response:
         """One adapter: one version of a run."""
-        return _adapter(access.access_adapter(request.user, adapter_id))
+        return _adapter(access.access_adapter(actor_in(request), adapter_id))
 
 
 class DeployAdapterView(APIView):
@@ -39,7 +40,7 @@ class DeployAdapterView(APIView):
     @extend_schema(operation_id="adapters_deploy", request=None, responses=AdapterAnswer)
     def post(self, request: Request, adapter_id: str) -> Response:
         """Have the adapter served. Asking twice is one wish."""
-        return _adapter(services.deploy_adapter(request.user, adapter_id))
+        return _adapter(services.deploy_adapter(actor_in(request), adapter_id))
 
 
 class UnloadAdapterView(APIView):
@@ -48,7 +49,7 @@ class UnloadAdapterView(APIView):
     @extend_schema(operation_id="adapters_unload", request=None, responses=AdapterAnswer)
     def post(self, request: Request, adapter_id: str) -> Response:
         """Have the adapter no longer served; the gateway refuses it at once."""
-        return _adapter(services.unload_adapter(request.user, adapter_id))
+        return _adapter(services.unload_adapter(actor_in(request), adapter_id))
 
 
 class DeployCheckpointView(APIView):
@@ -57,7 +58,7 @@ class DeployCheckpointView(APIView):
     @extend_schema(operation_id="checkpoints_deploy", request=None, responses=AdapterAnswer)
     def post(self, request: Request, checkpoint_id: str) -> Response:
         """Have the adapter of a checkpoint's step served."""
-        return _adapter(services.deploy_checkpoint(request.user, checkpoint_id))
+        return _adapter(services.deploy_checkpoint(actor_in(request), checkpoint_id))
 
 
 class DeployableModelsView(APIView):

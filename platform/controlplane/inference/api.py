@@ -11,7 +11,7 @@ from controlplane.core.pagination import CursorQuery, cursor_page
 from controlplane.core.schemas import query_parameters, read_query, render
 from controlplane.inference import queries
 from controlplane.inference.schemas import ModelList, ModelRow, RequestPage, RequestRow
-from controlplane.teams.actors import Actor
+from controlplane.teams.actors import Actor, actor_in
 from controlplane.teams.models import Team
 
 READ_SCOPE = "inference:read"
@@ -49,7 +49,7 @@ class InferenceRequestsView(APIView):
     @extend_schema(operation_id="inference_requests_list", parameters=query_parameters(CursorQuery), responses=RequestPage)
     def get(self, request: Request) -> Response:
         """The team's requests as the gateway recorded them, newest first."""
-        page = cursor_page(queries.team_requests(request.user.team), read_query(request, CursorQuery), RequestRow.of)
+        page = cursor_page(queries.team_requests(actor_in(request).team), read_query(request, CursorQuery), RequestRow.of)
         return render(RequestPage.model_validate(page))
 
 
