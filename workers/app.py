@@ -5,6 +5,7 @@ task looks at rows, does what is due and returns within seconds, so that a task 
 but the time. Refuses to hold business rules: a task's body is a call of a service and of a launcher.
 """
 
+import logging
 import os
 from typing import Any
 
@@ -34,7 +35,10 @@ class SystemTask(Task):  # type: ignore[type-arg]
 
 @setup_logging.connect
 def keep_our_logging(**_: Any) -> None:
-    """Django has configured logging; Celery would replace it."""
+    """Django has configured logging; Celery would replace it. A ring of the clock is no news: two lines for each would bury the
+    rest."""
+    for name in ("celery.app.trace", "celery.worker.strategy", "celery.beat"):
+        logging.getLogger(name).setLevel(logging.WARNING)
 
 
 app = Celery("rootstock", broker=settings.BROKER_URL, task_cls=SystemTask, include=[f"workers.{name}" for name in MODULES])
