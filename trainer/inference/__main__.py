@@ -19,6 +19,8 @@ from trainer.inference.server import make_app
 from trainer.inference.service import InferenceService
 
 _GRACE_S = 10
+_KEEP_ALIVE_S = 75
+"""Longer than any client keeps an idle connection: who closes first must be the one who knows whether a request is on its way."""
 _SWITCH_INTERVAL_S = 0.0005
 """The event loop and the engine share the interpreter. With the default of 5 ms each of a step's hundred tensor operations could
 wait that long while a request is parsed."""
@@ -85,6 +87,7 @@ def main() -> int:
             port=arguments.port,
             access_log=False,
             timeout_graceful_shutdown=_GRACE_S,
+            timeout_keep_alive=_KEEP_ALIVE_S,
         )
     )
     for number in (signal.SIGTERM, signal.SIGINT):
