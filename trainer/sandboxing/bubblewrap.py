@@ -83,11 +83,14 @@ class BubblewrapDriver:
         if reason := await self.unavailable():
             raise SandboxUnavailable(reason)
         group = self._hierarchy.create(spec.sandbox_id, spec.limits)
-        with _filter_fd() as filter_fd:
-            argv = [*confine_argv(group, spec.limits), *bwrap_argv(str(find_bwrap()), spec, filter_fd)]
+        with _memory_file(filter_bytes()) as filter_fd, _memory_file(_joined(box_arguments(spec, filter_fd))) as box_fd:
+            # The box's own first process shows its command line inside: paths and variables travel by descriptor.
+            bwrap = [str(find_bwrap()), "--args", str(box_fd), "--", *box_command(spec)]
+            argv = [*confine_argv(group, spec.limits), *bwrap]
+            fds = (filter_fd, box_fd)
             try:
                 process = await asyncio.create_subprocess_exec(
-                    *argv, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, pass_fds=(filter_fd,), env={}, start_new_session=True
+                    *argv, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, pass_fds=fds, env={}, start_new_session=True
                 )
             except OSError as error:
                 group.remove()
@@ -108,22 +111,25 @@ def confine_argv(group: Group, limits: SandboxLimits) -> list[str]:
     return [sys.executable, "-I", "-S", str(Path(confine.__file__)), json.dumps(plan)]
 
 
-def bwrap_argv(bwrap: str, spec: SandboxSpec, filter_fd: int) -> list[str]:
-    """The whole box as arguments. Later mounts lie on top of earlier ones, so the order matters; `/` turns read-only last."""
-    limits = spec.limits
-    argv = [bwrap, "--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session"]
+def box_arguments(spec: SandboxSpec, filter_fd: int) -> list[str]:
+    """The box as bwrap's options. Later mounts lie on top of earlier ones, so the order matters; `/` turns read-only last."""
+    argv = ["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session"]
     argv += ["--uid", _INSIDE_ID, "--gid", _INSIDE_ID, "--cap-drop", "ALL", "--hostname", "sandbox", "--clearenv"]
     argv += _system_arguments()
     argv += ["--proc", "/proc", "--dev", "/dev", "--size", str(_SHM_BYTES), "--tmpfs", "/dev/shm"]
-    argv += ["--size", str(limits.disk_bytes), "--tmpfs", "/tmp"]
+    argv += ["--size", str(spec.limits.disk_bytes), "--tmpfs", "/tmp"]
     for mount in spec.mounts:
         argv += ["--bind" if mount.writable else "--ro-bind", str(mount.source), mount.target]
     argv += ["--remount-ro", "/dev", "--remount-ro", "/", "--seccomp", str(filter_fd)]
     for name, value in {"HOME": "/tmp", "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", **spec.env}.items():
         argv += ["--setenv", name, value]
-    # Counted per user namespace by newer kernels, so it is set inside, where it counts this box alone.
-    limit = [f"--nproc={limits.processes_max}:{limits.processes_max}", "--"]
-    return [*argv, "--chdir", spec.workdir, "--", "/usr/bin/prlimit", *limit, *spec.argv]
+    return [*argv, "--chdir", spec.workdir]
+
+
+def box_command(spec: SandboxSpec) -> list[str]:
+    """The command inside. Newer kernels count RLIMIT_NPROC per user namespace: set inside, it counts this box alone."""
+    limit = spec.limits.processes_max
+    return ["/usr/bin/prlimit", f"--nproc={limit}:{limit}", "--", *spec.argv]
 
 
 def _system_arguments() -> list[str]:
@@ -135,12 +141,16 @@ def _system_arguments() -> list[str]:
     return argv
 
 
+def _joined(arguments: list[str]) -> bytes:
+    return b"".join(argument.encode() + b"\0" for argument in arguments)
+
+
 @contextlib.contextmanager
-def _filter_fd() -> Iterator[int]:
-    """An anonymous file with the seccomp program, positioned at its start; bwrap reads it to the end."""
-    fd = os.memfd_create("seccomp")
+def _memory_file(content: bytes) -> Iterator[int]:
+    """A descriptor of an anonymous file, positioned at its start; bwrap reads such files to their end."""
+    fd = os.memfd_create("rootstock")
     try:
-        os.write(fd, filter_bytes())
+        os.write(fd, content)
         os.lseek(fd, 0, os.SEEK_SET)
         yield fd
     finally:

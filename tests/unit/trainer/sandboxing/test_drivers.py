@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from trainer.sandboxing import drivers
-from trainer.sandboxing.bubblewrap import bwrap_argv, confine_argv
+from trainer.sandboxing.bubblewrap import box_arguments, box_command, confine_argv
 from trainer.sandboxing.cgroups import Group
 from trainer.sandboxing.docker import docker_argv
 from trainer.sandboxing.specs import MIB, Mount, SandboxLimits, SandboxSpec, SandboxUnavailable
@@ -28,7 +28,7 @@ def follows(argv, *words):
 
 
 def test_a_bubble_has_no_network_no_privileges_and_no_environment_of_ours():
-    argv = bwrap_argv("bwrap", SPEC, 9)
+    argv = box_arguments(SPEC, 9)
     for flag in ("--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session", "--clearenv"):
         assert flag in argv
     assert follows(argv, "--cap-drop", "ALL")
@@ -38,7 +38,7 @@ def test_a_bubble_has_no_network_no_privileges_and_no_environment_of_ours():
 
 
 def test_a_bubble_mounts_read_only_unless_told_and_sizes_what_can_be_written():
-    argv = bwrap_argv("bwrap", SPEC, 9)
+    argv = box_arguments(SPEC, 9)
     assert follows(argv, "--ro-bind", "/env", "/env")
     assert follows(argv, "--bind", "/host/run", "/run/rootstock")
     assert follows(argv, "--size", str(8 * MIB), "--tmpfs", "/tmp")
@@ -47,8 +47,7 @@ def test_a_bubble_mounts_read_only_unless_told_and_sizes_what_can_be_written():
 
 
 def test_a_bubble_counts_processes_inside_and_ends_in_the_command():
-    argv = bwrap_argv("bwrap", SPEC, 9)
-    assert argv[argv.index("--", 1) + 1 :] == ["/usr/bin/prlimit", "--nproc=40:40", "--", *SPEC.argv]
+    assert box_command(SPEC) == ["/usr/bin/prlimit", "--nproc=40:40", "--", *SPEC.argv]
 
 
 def test_without_groups_the_process_limits_stand_in():

@@ -43,7 +43,7 @@ def reached(task: ProbeData) -> dict[str, float]:
     tries = {
         "host_file": attempts.reads(task.host_file),
         "passwd": attempts.reads("/etc/passwd"),
-        "proc_of_host": attempts.reads("/proc/1/environ"),
+        "proc_of_host": attempts.reads(f"/proc/1/root{task.host_file}"),
         "home": attempts.lists("/root", "/home"),
         "socket": any(attempts.connects_unix(path) for path in [*task.sockets, "\0rootstock-probe"]),
         "any_socket": attempts.finds_socket("/run", "/var", "/tmp"),
