@@ -56,6 +56,20 @@ def _provider_failed(trace: Trace) -> bool:
     return error is not None and error.type in _PROVIDER_ERRORS and error.status_code not in _CALLERS_FAULT
 
 
+def report_unfinished(traces: list[Trace]) -> list[TraceReport]:
+    """Traces that were cut off: who they were, so that the proxy's record of their calls finds its rollout."""
+    return [
+        TraceReport(
+            trace_id=trace.id,
+            agent=trace.agent.name,
+            trainable=trace.agent.trainable,
+            state="incomplete",
+            turns=trace.num_turns,
+        )
+        for trace in traces[:TRACES_MAX]
+    ]
+
+
 def report_trace(trace: Trace) -> TraceReport:
     scores = {
         name[:_NAME_CHARS]: None if reward is None else reward.score for name, reward in list(trace.rewards.items())[:REWARDS_MAX]

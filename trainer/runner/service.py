@@ -65,7 +65,9 @@ class RunnerService:
         try:
             entries, cursor = await self._environment.page(start, limit)
         except Exception as error:  # Taskset.load is the tenant's and lazy: it may raise at any row
-            return _refusal(422, "taskset_failed", str(from_exception(error).model_dump()))
+            tenant_error = from_exception(error)
+            body = {"code": "taskset_failed", "message": tenant_error.message, "error": tenant_error.model_dump()}
+            return web.json_response(body, status=422)
         return _reply(TaskPage(tasks=entries, cursor=cursor))
 
     async def start_rollout(self, request: web.Request) -> web.StreamResponse:
