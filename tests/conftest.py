@@ -20,5 +20,6 @@ pytest_plugins = [
     "tests.fixtures.database",
     "tests.fixtures.clients",
     "tests.fixtures.live_server",
+    "tests.fixtures.s3",
     "tests.fixtures.runner",
 ]

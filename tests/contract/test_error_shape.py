@@ -47,7 +47,7 @@ def test_a_malformed_body_is_refused_in_the_shape(path: str, method: str):
     if method in {"get", "delete"}:
         return
     answer = getattr(client_for(make_member()), method)(address(path), "{not json")
-    assert answer.status_code in {400, 402, 404, 409, 415, 422, 503, 204, 200}, answer.content
+    assert answer.status_code != 500, answer.content
     if answer.status_code >= 400:
         assert_error(answer, path)
 

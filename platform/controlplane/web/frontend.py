@@ -13,7 +13,7 @@ from whitenoise import WhiteNoise
 from whitenoise.responders import Redirect, StaticFile
 
 # Vite puts a content hash into the names below assets/.
-_IMMUTABLE = re.compile(r"^.+/assets/.+-[A-Za-z0-9_-]{8,}\.[a-z0-9]+$")
+_IMMUTABLE = re.compile(r"^/assets/.+-[A-Za-z0-9_-]{8,}\.[a-z0-9]+$")
 _METHODS = frozenset({"GET", "HEAD"})
 
 
