@@ -1,13 +1,15 @@
 """Database work of async views on a few threads with lasting connections. Knows threads and connections, nothing of queries.
 
-Django's own bridge gives every request a thread, and every thread a new connection; the gateway would open one per request.
+Django's own bridge gives every request a thread, and every thread a new connection; the gateway would open one per request. And
+what was handed over here is carried out even when whoever waits for it is cancelled, up to the end of the process.
 """
 
+import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import ParamSpec, TypeVar
 
-from asgiref.sync import sync_to_async
 from django.db import close_old_connections
 
 DATABASE_THREADS = 8
@@ -27,4 +29,5 @@ async def in_database(function: Callable[P, R], *args: P.args, **kwargs: P.kwarg
         finally:
             close_old_connections()
 
-    return await sync_to_async(work, thread_sensitive=False, executor=_executor)()
+    handed_over = _executor.submit(copy_context().run, work)
+    return await asyncio.shield(asyncio.wrap_future(handed_over))
