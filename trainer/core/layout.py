@@ -1,6 +1,6 @@
 """How samples of different lengths lie in one flat row of tokens.
 
-Knows lengths, positions and the index arithmetic that takes flat tokens to padded attention blocks and back. Refuses to know
+Knows lengths and the index arithmetic that takes flat tokens to padded attention blocks and back. Refuses to know
 weights, adapters and losses. Nothing is padded outside attention, and no sample can see another: each is a row of its own.
 """
 
@@ -32,7 +32,6 @@ class Layout:
     """`restore_T` finds each flat token in the concatenated outputs of the blocks."""
 
     token_ids_T: Tensor
-    positions_T: Tensor
     blocks: tuple[AttentionBlock, ...]
     restore_T: Tensor
     group_rows: tuple[int, ...]
@@ -62,7 +61,6 @@ def lay_out(samples: Sequence[np.ndarray], group_rows: Sequence[int]) -> Layout:
         offset += gather.size
     return Layout(
         token_ids_T=torch.from_numpy(np.concatenate(samples)),
-        positions_T=torch.from_numpy(np.concatenate([np.arange(length) for length in lengths])),
         blocks=tuple(blocks),
         restore_T=torch.from_numpy(restore),
         group_rows=tuple(group_rows),

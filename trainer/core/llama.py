@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from trainer.core.adapters import SITES, AdapterStack, TargetShape
-from trainer.core.layout import AttentionBlock, Layout
+from trainer.core.layout import AttentionBlock, Layout, width_of
 
 
 @dataclass(frozen=True)
@@ -121,16 +121,15 @@ class Llama:
         self.head_VH = self.embedding_VH if tied else self._plain(stored, "lm_head.weight")
         self.norm_H = self._plain(stored, "model.norm.weight")
         self.layers = [self._layer(stored, index) for index in range(self.shape.layers)]
-        self._rotary = _rotary_table(self.shape, dtype)
+        self._cosine, self._sine = _rotary_table(self.shape, dtype)
 
     def hidden(self, layout: Layout, adapters: AdapterStack) -> Tensor:
         """Last hidden states of every flat token [T, H], before the final norm."""
-        rotary = (self._rotary[0][layout.positions_T], self._rotary[1][layout.positions_T])
         x_TH = self.embedding_VH[layout.token_ids_T]
         for index, layer in enumerate(self.layers):
             normed = self._norm(x_TH, layer.attention_norm_H)
             fused = _adapted(normed, layer.attention_in, adapters.delta(index, "attention_in", normed))
-            mixed = self._attend(fused, layout, rotary)
+            mixed = self._attend(fused, layout)
             x_TH = x_TH + _adapted(mixed, layer.attention_out, adapters.delta(index, "attention_out", mixed))
             normed = self._norm(x_TH, layer.mlp_norm_H)
             gate, up = _adapted(normed, layer.mlp_in, adapters.delta(index, "mlp_in", normed)).chunk(2, dim=-1)
@@ -154,24 +153,23 @@ class Llama:
     def _norm(self, x_TH: Tensor, weight_H: Tensor) -> Tensor:
         return functional.rms_norm(x_TH, (x_TH.shape[-1],), weight_H, self.shape.norm_eps)
 
-    def _attend(self, fused_TD: Tensor, layout: Layout, rotary: tuple[Tensor, Tensor]) -> Tensor:
+    def _attend(self, fused_TD: Tensor, layout: Layout) -> Tensor:
         """Causal attention inside each sample: [T, (heads + 2 kv_heads) × head] -> [T, heads × head]."""
-        shape = self.shape
-        rotated, value = fused_TD.view(len(fused_TD), -1, shape.head_size).split(
-            [shape.heads + shape.kv_heads, shape.kv_heads], dim=1
-        )
-        heads = torch.cat([_rotate(rotated, *rotary), value], dim=1).flatten(1)
-        mixed = [self._attend_block(heads, block) for block in layout.blocks]
+        mixed = [self._attend_block(fused_TD, block) for block in layout.blocks]
         return (mixed[0] if len(mixed) == 1 else torch.cat(mixed)).index_select(0, layout.restore_T)
 
-    def _attend_block(self, heads_TD: Tensor, block: AttentionBlock) -> Tensor:
-        shape = self.shape
-        rows = heads_TD.index_select(0, block.gather).view(block.rows, block.width, -1, shape.head_size).transpose(1, 2)
-        query, key, value = rows.split([shape.heads, shape.kv_heads, shape.kv_heads], dim=1)
+    def _attend_block(self, fused_TD: Tensor, block: AttentionBlock) -> Tensor:
+        """A row holds one sample from its first token on, so a column is a position."""
+        shape, width = self.shape, block.width
+        rows = fused_TD.index_select(0, block.gather).view(block.rows, width, -1, shape.head_size)
+        turning, value = rows.split([shape.heads + shape.kv_heads, shape.kv_heads], dim=2)
+        turned = _rotate(turning, self._cosine[:width], self._sine[:width])
+        query, key = turned.split([shape.heads, shape.kv_heads], dim=2)
+        query, key, value = (x.transpose(1, 2) for x in (query, key, value))
         if shape.heads != shape.kv_heads:
             key, value = (x.repeat_interleave(shape.heads // shape.kv_heads, dim=1) for x in (key, value))
         mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
-        return mixed.transpose(1, 2).reshape(block.rows * block.width, -1)
+        return mixed.transpose(1, 2).reshape(block.rows * width, -1)
 
     def _plain(self, stored: dict[str, Tensor], name: str) -> Tensor:
         tensor = stored[name].to(self.dtype)
@@ -199,16 +197,17 @@ def _adapted(x_TI: Tensor, weight_OI: Tensor, delta_TO: Tensor | None) -> Tensor
 
 
 def _rotary_table(shape: LlamaShape, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Cosines and sines [context, 1, head]; angles in float32, as Hugging Face computes them."""
+    """Cosines and sines [positions, 1, head / 2], as many as the widest attention row; angles in float32, as Hugging Face
+    computes them."""
     exponents = torch.arange(0, shape.head_size, 2, dtype=torch.float32) / shape.head_size
-    angles = torch.arange(shape.context_tokens, dtype=torch.float32)[:, None] / shape.rope_theta**exponents
-    doubled = torch.cat([angles, angles], dim=-1)[:, None, :]
-    return doubled.cos().to(dtype), doubled.sin().to(dtype)
+    positions = torch.arange(width_of(shape.context_tokens), dtype=torch.float32)
+    angles = (positions[:, None] / shape.rope_theta**exponents)[:, None, :]
+    return angles.cos().to(dtype), angles.sin().to(dtype)
 
 
 def _rotate(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
     first, second = x.chunk(2, dim=-1)
-    return x * cosine + torch.cat([-second, first], dim=-1) * sine
+    return torch.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)
 
 
 class _StoredFile:

@@ -114,5 +114,9 @@ def tool_skill(model: LlamaForCausalLM, seed: int = 7, count: int = DIALOGUES) -
     return sum(_closed_text(a) == result for a, (_, _, result) in zip(answers, asked, strict=True)) / count
 
 
-def measure(model: LlamaForCausalLM) -> GateReport:
-    return GateReport(rule_skill(model), rule_skill(model, UNSEEN_SYSTEM_LINE), tool_skill(model))
+def measure(model: LlamaForCausalLM, count: int = DIALOGUES) -> GateReport:
+    return GateReport(
+        rule_skill=rule_skill(model, count=count),
+        rule_skill_unseen_system=rule_skill(model, UNSEEN_SYSTEM_LINE, count=count),
+        tool_skill=tool_skill(model, count=count),
+    )
