@@ -22,6 +22,8 @@ STOP_GRACE = timedelta(seconds=20)
 """From the wish to stop until the process is taken down: time for a last report."""
 EXIT_GRACE = timedelta(seconds=10)
 """From the end of a lease until a process that still lives is killed: a holder that has finished cleans up meanwhile."""
+START_GRACE = timedelta(seconds=20)
+"""From the grant until a lease that names no process is given up: whoever should have started one has died."""
 LEFTOVERS_SINCE_S = 600
 
 
@@ -39,6 +41,8 @@ def take_back_lost_leases() -> int:
     for lease in queries.live_leases():
         if lease.expires_at <= moment:
             taken += take_back(lease.id, reason="the process fell silent", only_expired=True) is not None
+        elif lease.holder_pid is None and lease.created_at + START_GRACE <= moment:
+            taken += take_back(lease.id, reason="no process was started", only_expired=False) is not None
         elif _has_died(lease):
             taken += take_back(lease.id, reason="the process died", only_expired=False) is not None
     return taken

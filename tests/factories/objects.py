@@ -15,7 +15,7 @@ from controlplane.teams import access, services
 from tests.factories.adapters import make_adapter, make_checkpoint
 from tests.factories.packages import Package, build_package
 from tests.factories.releases import make_release
-from tests.factories.runs import fund, make_evaluation, make_pool, make_run, run_body
+from tests.factories.runs import fund, make_evaluation, make_pool, make_run
 from tests.factories.teams import Member, make_member, make_shared_team
 
 Factory = Callable[["World"], str]
@@ -149,11 +149,6 @@ def run_id(world: World) -> str:
 @owns("evaluation_id")
 def evaluation_id(world: World) -> str:
     return make_evaluation(_funded(world)).id
-
-
-@sends("runs_create")
-def run_request(world: World) -> dict[str, Any]:
-    return run_body(make_release(_funded(world)))
 
 
 @sends("evaluations_samples_create")

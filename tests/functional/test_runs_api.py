@@ -200,4 +200,41 @@ def test_models_are_listed_with_prices(client, pool):
     (model,) = client.get("/api/v1/rft/models").json()["models"]
     assert (model["name"], model["atCapacity"], model["trainingPricePerMtok"]) == ("tiny", False, 0.06)
     assert client.get("/api/v1/training/available-fft-models").json()["models"][0]["name"] == "tiny"
-    assert client.post("/api/v1/training/runs/prepare").status_code == 404
+
+
+def trainer_config(release, **tables):
+    return {
+        "name": "ded-demo",
+        "max_steps": 20,
+        "model": {"name": "tiny"},
+        "trainer": {"optim": {"lr": 1e-3}, "model": {"lora": {"rank": 8, "alpha": 16}}},
+        "orchestrator": {"batch_size": 64, "group_size": 8, "train": {"env": [{"id": release.environment.slug}]}},
+        "inference": {},
+    } | tables
+
+
+def test_a_whole_trainer_configuration_with_lora_starts_a_shared_run(client, ann):
+    config = trainer_config(make_release(ann), wandb={"project": "x"})
+    body = {"config": config, "name": "ded-demo", "hfToken": "hf_abcdefgh"}
+    made = client.post("/api/v1/training/runs", body).json()
+    assert made["runId"] and made["tokenValue"], made
+    run = client.get(f"{RUNS}/{made['runId']}").json()["run"]
+    assert "[wandb]" in run["notice"]
+    assert (run["name"], run["maxSteps"], run["learningRate"], run["batchSize"]) == ("ded-demo", 20, 1e-3, 64)
+    assert client.post(f"/api/v1/training/runs/{made['runId']}/pause").status_code == 200
+    assert client.post(f"/api/v1/training/runs/{made['runId']}/resume").json()["runId"] == made["runId"]
+
+
+def test_what_a_shared_run_has_no_place_for_is_named(client, ann):
+    release = make_release(ann)
+    full = trainer_config(release, trainer={"optim": {"lr": 1e-5}})
+    assert refused_fields(client.post("/api/v1/training/runs", {"config": full})) == ["body.config.trainer.model.lora"]
+    odd = trainer_config(release, orchestrator={"token_batch_size": 9, "train": {"env": [{"id": release.environment.slug}]}})
+    refused = refused_fields(client.post("/api/v1/training/runs", {"config": odd}))
+    assert refused == ["body.config.orchestrator.token_batch_size"]
+    assert refused_fields(client.post("/api/v1/training/runs", {"config": {}, "gpuType": "H200"})) == ["body.gpuType"]
+
+
+def test_the_newest_client_skips_local_validation(client):
+    """It asks first, and goes on by itself when there is nothing at the address."""
+    assert client.post("/api/v1/training/runs/prepare").status_code in {404, 405}

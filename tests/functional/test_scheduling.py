@@ -1,5 +1,6 @@
 """The worker's tasks on rows: what starts, what is taken back, what is killed; then the launcher's promises on real processes."""
 
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from controlplane.pools.services import LAUNCH_GRACE_S
 from controlplane.runs import services
 from controlplane.runs.lifecycle import LOST_ATTEMPTS_MAX
 from controlplane.runs.models import Run
-from tests.factories.runs import fresh, make_evaluation, make_funded_member, make_pool, make_release, make_run
+from tests.factories.runs import fresh, lease_run, make_evaluation, make_funded_member, make_pool, make_release, make_run
 from trainer.contracts.events import RunState
 from workers import evals, launching, reconcile, releases, runs
 from workers import outbox as outbox_tasks
@@ -130,6 +131,16 @@ def test_a_process_that_died_is_noticed_without_waiting_for_the_expiry(pool, ann
     reconcile.reconcile()
     assert fresh(run).state == RunState.PENDING, "a living holder keeps its lease"
     launcher.dead.add(1)
+    reconcile.reconcile()
+    assert fresh(run).state == RunState.QUEUED
+
+
+def test_a_worker_that_died_between_grant_and_start_costs_seconds(pool, ann, launcher, shift_clock):
+    run = make_run(ann)
+    lease_run(pool)
+    reconcile.reconcile()
+    assert fresh(run).state == RunState.PENDING
+    shift_clock(timedelta(seconds=21))
     reconcile.reconcile()
     assert fresh(run).state == RunState.QUEUED
 
@@ -264,6 +275,7 @@ def test_a_job_lives_in_its_own_session_with_a_log_and_only_the_listed_variables
     stat = Path(f"/proc/{holder.pid}/stat").read_text().rpartition(")")[2].split()
     mine = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
     assert stat[3] != mine[3], "another session than the worker's"
+    assert int(stat[1]) != os.getpid(), "another parent than the worker"
     log = tmp_path / "run-x-1.log"
     assert eventually(lambda: "ROOTSTOCK_ATTEMPT_TOKEN" in log.read_text())
     assert "DATABASE_URL" not in log.read_text()

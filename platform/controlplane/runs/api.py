@@ -9,7 +9,7 @@ from controlplane.billing.queries import subject_usage
 from controlplane.core.schemas import query_parameters, read_query, render
 from controlplane.runs import queries, services
 from controlplane.runs.access import access_run
-from controlplane.runs.catalogue import available_models, trainable_models
+from controlplane.runs.catalogue import trainable_models
 from controlplane.runs.models import Run
 from controlplane.runs.schemas import (
     CreateQuery,
@@ -115,12 +115,3 @@ class ModelsView(APIView):
     def get(self, request: Request) -> Response:
         """Base models that can be trained, with their prices."""
         return render(ModelsAnswer(models=trainable_models()))
-
-
-class AvailableModelsView(APIView):
-    scope = "runs"
-
-    @extend_schema(operation_id="training_models_list", responses={200: dict})
-    def get(self, request: Request) -> Response:
-        """The same models, as newer public clients ask for them."""
-        return Response({"models": available_models(), "onDemand": []})

@@ -4,7 +4,7 @@ Knows the public client's spelling. Refuses to know the database: what exists is
 `preflight`'s to check.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -47,18 +47,18 @@ class RunRequest:
     secrets: dict[str, str] = field(repr=False)
 
 
-def parse_request(body: Mapping[str, Any], *, force: bool = False) -> RunRequest:
+def parse_request(body: Mapping[str, Any], *, force: bool = False, notices: Sequence[str] = ()) -> RunRequest:
     """Raises Invalid (422) naming every field that is unknown, malformed, out of range or not served."""
     rest = {key: value for key, value in body.items() if key not in TEAM_FIELDS}
     client_config = _take_free_table(rest)
     secrets = _take_secrets(rest)
     _refuse_unserved(rest)
-    kept, notices = drop_legacy(rest)
+    kept, legacy = drop_legacy(rest)
     try:
         config = RunConfig.model_validate(kept)
     except ValidationError as error:
         raise _refusal(error, "body") from None
-    return RunRequest(config, client_config, notices, force or client_config.get("force") is True, secrets)
+    return RunRequest(config, client_config, [*notices, *legacy], force or client_config.get("force") is True, secrets)
 
 
 def _take_free_table(rest: dict[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 Asking twice is not an error: clients retry. What the run's state does not allow is a `Conflict` that says so.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -28,9 +28,10 @@ OWNER_STOPPED = "stopped by its owner"
 OWNER_PAUSED = "paused by its owner"
 
 
-def create_run(*, actor: Actor, body: Mapping[str, Any], force: bool = False) -> Run:
-    """Accept a run and queue it. Raises Invalid, NotFound or PaymentRequired; then nothing was made."""
-    request = parse_request(body, force=force)
+def create_run(*, actor: Actor, body: Mapping[str, Any], force: bool = False, notices: Sequence[str] = ()) -> Run:
+    """Accept a run and queue it; `notices` are told to its owner. Raises Invalid, NotFound or PaymentRequired, and then has made
+    nothing."""
+    request = parse_request(body, force=force, notices=notices)
     require_funds(actor.team)
     plan = plan_run(actor, request)
     with transaction.atomic():

@@ -3,10 +3,11 @@
 from django.urls import URLPattern
 
 from controlplane.core.routes import endpoint
-from controlplane.runs import api, api_reports
+from controlplane.runs import api, api_reports, api_training
 from controlplane.runs.sse import stream_run_events
 
 RUN = "rft/runs/<str:run_id>"
+TRAINING_RUN = "training/runs/<str:run_id>"
 
 urlpatterns: list[URLPattern] = [
     *endpoint("rft/models", api.ModelsView),
@@ -25,5 +26,10 @@ urlpatterns: list[URLPattern] = [
     *endpoint(f"{RUN}/distributions", api_reports.DistributionsView),
     *endpoint(f"{RUN}/checkpoints", api_reports.CheckpointsView),
     *endpoint(f"{RUN}/events", stream_run_events),
-    *endpoint("training/available-fft-models", api.AvailableModelsView),
+    *endpoint("training/available-fft-models", api_training.AvailableModelsView),
+    *endpoint("training/available-gpu-types", api_training.GpuTypesView),
+    *endpoint("training/runs", api_training.TrainingRunsView),
+    *endpoint(TRAINING_RUN, api_training.TrainingRunView),
+    *endpoint(f"{TRAINING_RUN}/pause", api_training.TrainingPauseView),
+    *endpoint(f"{TRAINING_RUN}/resume", api_training.TrainingResumeView),
 ]
