@@ -1,0 +1,198 @@
+"""The `prime` command as a process against the whole application: what people type, and what comes of it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from primecli.app import app
+from tests.factories.releases import GREEN, RED
+from tests.factories.runs import make_pool
+from tests.fixtures.places import REPOSITORY
+from trainer.contracts.internal import ReleaseVerdict
+from trainer.contracts.packages import tree_hash
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("broker")]
+DEADLINE_S = 60.0
+EXAMPLE = REPOSITORY / "examples" / "environments" / "digit_sum"
+
+
+class Prime:
+    """One person's command line in a home folder of its own: within this process, or, where it has to wait, as one of its own."""
+
+    def __init__(self, home: Path, origin: str) -> None:
+        self.environ = {"HOME": str(home), "PRIME_API_BASE_URL": origin, "NO_PROXY": "127.0.0.1", "COLUMNS": "200"}
+        home.mkdir(exist_ok=True)
+
+    def start(self, *arguments: str) -> subprocess.Popen:
+        command = [sys.executable, "-m", "primecli.app", *arguments]
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("PRIME_")}
+        return subprocess.Popen(
+            command, env=kept | self.environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def __call__(self, *arguments: str, exits: int = 0) -> str:
+        """Standard output; on a failure that is expected, all that was said."""
+        done = CliRunner().invoke(app, list(arguments), env=self.environ)
+        assert done.exit_code == exits, f"{arguments} ended with {done.exit_code}:\n{done.output}\n{done.exception!r}"
+        return done.stdout if exits == 0 else done.output
+
+    def json(self, *arguments: str) -> dict:
+        return json.loads(self(*arguments, "-o", "json"))
+
+
+@pytest.fixture
+def origin(live_origin, settings) -> str:
+    settings.PUBLIC_ORIGIN = live_origin
+    return live_origin
+
+
+@pytest.fixture
+def person(origin, tmp_path):
+    """`person("ada")` has signed up; their environments are `ada/…`."""
+
+    def sign_up(slug: str) -> Prime:
+        prime = Prime(tmp_path / slug, origin)
+        prime("sign-up", "--email", f"{slug}@example.org", "--slug", slug)
+        return prime
+
+    return sign_up
+
+
+@pytest.fixture
+def project(tmp_path) -> Path:
+    """A copy of a shipped example, whose wheel is really built."""
+    return Path(shutil.copytree(EXAMPLE, tmp_path / "digit_sum", ignore=shutil.ignore_patterns("dist", "__pycache__", ".prime")))
+
+
+def settle(slug: str, verdict: ReleaseVerdict) -> None:
+    """What the worker's check does, once the release is there."""
+    from controlplane.core.tenancy import acting_as_system
+    from controlplane.hub.models import Release
+    from controlplane.hub.services import record_verdict
+
+    owner, _, name = slug.partition("/")
+    deadline = time.monotonic() + DEADLINE_S
+    while time.monotonic() < deadline:
+        with acting_as_system():
+            found = Release.objects.filter(environment__team__slug=owner, environment__name=name, badge="PENDING").first()
+        if found is not None:
+            return record_verdict(found.id, verdict)
+        time.sleep(0.1)
+    raise AssertionError(f"no release of {slug} arrived")
+
+
+def test_an_environment_goes_up_and_comes_back_unchanged(person, project, tmp_path):
+    ada = person("ada")
+    made = ada.json("push", str(project), "--no-wait")
+    assert (made["environment"], made["version"]) == ("ada/digit-sum", "0.1.0")
+    assert made["content_hash"] == tree_hash(project)
+    assert ada.json("env", "info", "ada/digit-sum")["data"]["visibility"] == "PRIVATE"
+
+    pulled = ada.json("pull", "ada/digit-sum", str(tmp_path / "copy"))
+    assert pulled["content_hash"] == tree_hash(tmp_path / "copy") == tree_hash(project)
+
+    assert "already exists" in ada("push", str(project), "--no-wait", exits=1)
+    (project / "digit_sum" / "__init__.py").write_text((project / "digit_sum" / "__init__.py").read_text() + "\n")
+    assert "immutable" in ada("push", str(project), "--no-wait", exits=1)
+    assert ada.json("env", "push", str(project), "--auto-bump", "--no-wait")["version"] == "0.1.1"
+    rows = ada.json("env", "versions", "ada/digit-sum")["data"]["versions"]
+    assert [row["version"] for row in rows] == ["0.1.1", "0.1.0"]
+
+
+@pytest.mark.parametrize(("verdict", "exit_code", "said"), [(GREEN, 0, "12 tasks"), (RED, 6, "digit_sum.tasks, line 7")])
+def test_a_push_waits_for_its_badge(person, project, verdict, exit_code, said):
+    pushing = person("ada").start("push", str(project))
+    settle("ada/digit-sum", verdict)
+    out, err = pushing.communicate(timeout=DEADLINE_S)
+    assert pushing.returncode == exit_code, out + err
+    assert said in err and "/environments/ada/digit-sum" in err
+
+
+def test_what_is_private_is_absent_for_others(person, project):
+    ada, eve = person("ada"), person("eve")
+    ada("push", str(project), "--no-wait")
+    foreign, absent = eve("env", "info", "ada/digit-sum", exits=3), eve("env", "info", "ada/digit-max", exits=3)
+    assert foreign.replace("digit-sum", "x") == absent.replace("digit-max", "x")
+    assert eve.json("env", "list")["data"] == []
+    assert [row["name"] for row in ada.json("env", "list")["data"]] == ["digit-sum"]
+
+
+def test_an_installer_takes_a_public_environment_from_the_index(person, project, tmp_path):
+    ada = person("ada")
+    ada("push", str(project), "--no-wait", "--visibility", "PUBLIC")
+    index = ada.json("env", "info", "ada/digit-sum")["data"]["install_index_url"]
+    target = tmp_path / "site"
+    installer = [shutil.which("uv") or str(Path(sys.executable).parent / "uv"), "pip", "install", "--no-config", "--no-deps"]
+    where = ["--python", sys.executable, "--index-url", index, "--target", str(target), "--cache-dir", str(tmp_path / "cache")]
+    done = subprocess.run([*installer, *where, "digit_sum"], capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (target / "digit_sum" / "__init__.py").is_file()
+
+
+def test_a_login_is_approved_elsewhere(person, origin, tmp_path):
+    ada, terminal = person("ada"), Prime(tmp_path / "terminal", origin)
+    logging_in = terminal.start("login", "--headless")
+    code = ""
+    while not code:
+        line = logging_in.stderr.readline()
+        assert line, "the login ended before it showed a code"
+        code = line.partition("challenge?code=")[2].strip()
+    approve(origin, ada, code)
+    out, err = logging_in.communicate(timeout=DEADLINE_S)
+    assert logging_in.returncode == 0, out + err
+    assert terminal.json("whoami")["data"]["slug"] == "ada"
+
+
+def approve(origin: str, prime: Prime, code: str) -> None:
+    import httpx
+
+    key = json.loads((Path(prime.environ["HOME"]) / ".prime" / "config.json").read_text())["api_key"]
+    answer = httpx.post(
+        f"{origin}/api/v1/auth_challenge/approve", json={"challenge": code}, headers={"Authorization": f"Bearer {key}"}
+    )
+    assert answer.status_code == 204, answer.text
+
+
+def test_keys_teams_and_the_wallet(person):
+    ada = person("ada")
+    made = ada.json("keys", "create", "ci")
+    ada.environ |= {"PRIME_API_KEY": made["key"]}
+    assert made["id"] in [row["id"] for row in ada.json("keys", "list")["items"]]
+    ada("keys", "revoke", made["id"], "-y")
+    assert "prime login" in ada("keys", "list", exits=5)
+    del ada.environ["PRIME_API_KEY"]
+
+    before = ada.json("wallet")["balance_usd"]
+    ada("wallet", "top-up", "5")
+    assert ada.json("wallet")["balance_usd"] == before + 5
+    assert ada.json("wallet", "usage")["lines"] == []
+
+    team = ada.json("teams", "create", "Lab", "--slug", "lab")["data"]
+    ada("teams", "switch", "lab")
+    assert [row["role"] for row in ada.json("teams", "members")["data"]] == ["ADMIN"]
+    assert ada.json("wallet")["team_id"] == team["id"]
+    ada("switch", "personal")
+    assert ada.json("wallet")["team_id"] != team["id"]
+
+
+def test_a_run_is_refused_by_the_name_of_its_field(person, tmp_path):
+    make_pool()
+    ada = person("ada")
+    ada("wallet", "top-up", "5")
+    config = tmp_path / "run.toml"
+    config.write_text('model = "tiny"\n[[env]]\nid = "ada/nothing"\n')
+    assert "max_stepz" in ada("train", str(config), "--max_stepz", "3", "-y", exits=1)
+    assert "batch_size" in ada("train", str(config), "--batch_size", "7", "-y", exits=1)
+    assert "tiny" in ada("models")
+
+
+def test_a_dead_server_is_named(tmp_path):
+    lonely = Prime(tmp_path / "lonely", "http://127.0.0.1:9")
+    assert "http://127.0.0.1:9" in lonely("whoami", exits=1)
