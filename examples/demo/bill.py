@@ -61,13 +61,11 @@ def _pages(team: Team, path: str) -> list[dict[str, Any]]:
 
 def recompute(team: Team) -> dict[str, Any]:
     """The ledger's charges beside the recomputed ones, by meter. Sandbox seconds have no second record: they are taken over."""
-    usage = team.prime.get("/billing/usage", limit=100_000)
-    prices = {
-        (row["meter"], row["model"]): Decimal(row["price_usd_per_million"]) for row in team.prime.get("/billing/prices")["data"]
-    }
+    usage, book = team.prime.get("/billing/usage"), team.prime.get("/billing/prices")["prices"]
+    prices = {(row["meter"], row["model"]): Decimal(row["usd_per_million"]) for row in book}
     counts = token_counts(team)
     equal, total = True, 0
-    for row in usage["data"]:
+    for row in usage["lines"]:
         total += row["amount_microusd"]
         if row["meter"] == "sandbox_seconds":
             continue

@@ -1,6 +1,7 @@
 """One team's journey: account, wallet, environment, evaluation, run, deployment, call, bill."""
 
 import secrets
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import Popen
@@ -50,7 +51,10 @@ class Team:
         """Pushing what the hub has already is not an error here: a second demo reuses the release."""
         known = self.prime.get("/environmentshub/", owner=self.owner, limit=100)["data"]
         if not any(row["name"] == f"digit-{self.rule}" and row["badge"] == "GREEN" for row in known):
-            self.prime("push", str(EXAMPLES / "environments" / f"digit_{self.rule}"), "--visibility", "PUBLIC")
+            # A copy: pushing leaves a wheel and a note of where it went in the folder, and the checkout stays clean.
+            source = self.prime.home / f"digit_{self.rule}"
+            shutil.copytree(EXAMPLES / "environments" / source.name, source, dirs_exist_ok=True)
+            self.prime("push", str(source), "--visibility", "PUBLIC")
 
     def start_eval(self, model: str, environment: str, rollouts: int) -> Popen[str]:
         arguments = ["eval", "run", environment, "-m", model, "-n", str(rollouts), "-r", "1", "--max-tokens", "8", "--follow"]
@@ -102,7 +106,7 @@ class Team:
         self.figures |= {
             "openai_call_ok": bool(text) and text == streamed and digest == plain.system_fingerprint,
             "response_digest": plain.system_fingerprint,
-            "deployed_digest": self.adapter["deployed_digest"],
+            "deployed_digest": self.adapter["deployedDigest"],
             "answer_before": self.ask(self.adapter["baseModel"]),
             "answer_after": text,
         }
