@@ -158,9 +158,16 @@ class Dispatcher:
         try:
             end = await self._environments[rollout.environment].roll(request)
         except RunnerSilent as error:
+            self._sessions.forgive(rollout.environment)
             return lost("infrastructure", f"the runner was lost: {error}")
         engine_was_away = self._gate.was_away(since_s=rollout.started_s)
-        outcome = judge(end, self._sessions, engine_name=request.policy, engine_was_away=engine_was_away)
+        outcome = judge(
+            end,
+            self._sessions,
+            environment=rollout.environment,
+            engine_name=request.policy,
+            engine_was_away=engine_was_away,
+        )
         if rollout.rollout_id in self._given_up and outcome.state != "ok":
             return replace(outcome, state="cancelled", error="cancelled: too late to be trained on")
         return outcome

@@ -47,10 +47,11 @@ class Evaluation:
         self._gate = place.gate(self._engines)
         self._accounted: list[Accounted] = []
         self._progress_s = time.monotonic()
-        proxy = place.proxy(self._gate, temperature=config.temperature, max_tokens=config.max_tokens)
         ref, release = config.environment, place.spec.releases[0]
+        name = ref.name or release.environment
+        proxy = place.proxy(name, self._gate, temperature=config.temperature, max_tokens=config.max_tokens)
         self._environment = Environment(
-            ref.name or release.environment,
+            name,
             place.start_runner(release, ref.args, limits_of(ref)),
             model_app=proxy.app,
             reporter=place.reporter,

@@ -80,5 +80,6 @@ class EvalPass:
         try:
             end = await self.environment.roll(request)
         except RunnerSilent as error:
+            sessions.forgive(rollout.environment)
             return lost("infrastructure", f"the runner was lost: {error}")
-        return judge(end, sessions, engine_name=self.policy.engine_name, needs_tokens=False)
+        return judge(end, sessions, environment=rollout.environment, engine_name=self.policy.engine_name, needs_tokens=False)

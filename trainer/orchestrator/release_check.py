@@ -71,7 +71,7 @@ def _environment(place: Workplace) -> Environment:
     http = httpx.AsyncClient(transport=httpx.ASGITransport(app=canned.app))
     gate = EngineGate(http, "http://canned", None, place.reporter.incident, patience_s=5.0)
     place.policies.publish(Policy(model.id, DIGEST))
-    proxy = place.proxy(gate, temperature=1.0, max_tokens=MAX_TOKENS)
+    proxy = place.proxy(release.environment, gate, temperature=1.0, max_tokens=MAX_TOKENS)
     limits = RunnerLimits(max_turns=4, rollout_s=ROLLOUT_S)
     return Environment(
         release.environment,
@@ -99,7 +99,7 @@ async def _check(place: Workplace, environment: Environment) -> Finding:
         end = await environment.roll(request)
     except RunnerSilent as error:
         return Finding(False, f"the runner was lost during the first rollout: {error}", None, count, environment.logs())
-    outcome = judge(end, place.sessions, engine_name=request.policy)
+    outcome = judge(end, place.sessions, environment=environment.name, engine_name=request.policy)
     if outcome.state == "ok":
         known = "at least one task" if count is None else f"{count} tasks"
         return Finding(True, f"loads, lists {known} and plays a rollout", None, count, environment.logs())

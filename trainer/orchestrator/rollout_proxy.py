@@ -43,9 +43,10 @@ class Refused(Exception):
 
 
 class RolloutProxy:
-    """One per attempt; the same application is served on the socket of each of its sandboxes."""
+    """One per environment: what it records can be claimed by that environment's rollouts alone."""
 
-    def __init__(self, *, policies: PolicyTable, gate: EngineGate, sessions: SessionBook, pins: Pins):
+    def __init__(self, environment: str, *, policies: PolicyTable, gate: EngineGate, sessions: SessionBook, pins: Pins):
+        self._environment = environment
         self._policies = policies
         self._gate = gate
         self._sessions = sessions
@@ -80,7 +81,7 @@ class RolloutProxy:
         except ValueError as error:
             raise Refused(400, str(error), "bad_request") from None
         policy = self._policy(asked.model)
-        session = self._enter(request, policy)
+        session = self._enter(request)
         try:
             return await _unless_disconnected(request, self._generated(session, policy, asked))
         finally:
@@ -115,7 +116,7 @@ class RolloutProxy:
         except ValueError as error:
             raise Refused(400, str(error), "bad_request") from None
         policy = self._policy(asked.get("model"))
-        session = self._enter(request, policy)
+        session = self._enter(request)
         content = json.dumps(asked).encode()
         if asked.get("stream"):
             return await self._open_stream(session, policy, content)
@@ -200,13 +201,13 @@ class RolloutProxy:
             raise Refused(404, f"the model {str(name)[:128]!r} is not in use by this run", "model_not_found")
         return policy
 
-    def _enter(self, request: Request, policy: Policy) -> Session:
+    def _enter(self, request: Request) -> Session:
         session_id = request.headers.get(SESSION_HEADER, "")
         if not 1 <= len(session_id) <= 128:
             raise Refused(400, "the header X-Session-ID must name the trace", "bad_request")
         if self._live_calls >= LIVE_CALLS_MAX:
             raise Refused(429, f"more than {LIVE_CALLS_MAX} model calls at once", "too_many_calls")
-        session = self._sessions.enter(session_id, policy.engine_name, time.monotonic())
+        session = self._sessions.enter(self._environment, session_id, time.monotonic())
         self._live_calls += 1
         if len(session.calls) >= CALLS_PER_SESSION_MAX:
             self._leave(session)

@@ -204,8 +204,9 @@ class Run:
 
     async def _report_rest(self) -> None:
         """Rollouts that no batch will train on, so that every one that was dispatched is accounted."""
+        accounted = self._accounted()
         self._book.close(ended_s=time.monotonic())
-        accounted = self._book.take_accounted() + unclaimed_rollouts(self._place.sessions.unclaimed(time.monotonic()))
+        accounted += self._book.take_accounted()
         if not accounted:
             return
         tag = f"rest-{self._place.spec.attempt}"

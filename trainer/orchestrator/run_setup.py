@@ -6,8 +6,6 @@ Knows which part gets what. Refuses to know how any of them works.
 import asyncio
 from pathlib import Path
 
-from starlette.types import ASGIApp
-
 from trainer.algorithms import algorithm_for
 from trainer.contracts.events import FailureCode
 from trainer.contracts.internal import Finish
@@ -66,14 +64,12 @@ class Training:
         spec = place.spec
         engines = place.engines()
         self._gate = place.gate(engines)
-        proxy = place.proxy(self._gate, temperature=config.temperature, max_tokens=config.max_tokens)
         plan = config.eval.environments if config.eval else []
         train_releases, eval_releases = spec.releases[: len(config.environments)], spec.releases[len(config.environments) :]
         trained = [
-            self._environment(ref, release, proxy.app, "train")
-            for ref, release in zip(config.environments, train_releases, strict=True)
+            self._environment(ref, release, "train") for ref, release in zip(config.environments, train_releases, strict=True)
         ]
-        evaluated = [self._environment(ref, release, proxy.app, "eval") for ref, release in zip(plan, eval_releases, strict=True)]
+        evaluated = [self._environment(ref, release, "eval") for ref, release in zip(plan, eval_releases, strict=True)]
         place.environments = {environment.name: environment for environment in (*trained, *evaluated)}
         by_name = {environment.name: environment for environment in trained}
         algorithm = algorithm_for(config.algorithm)
@@ -140,15 +136,17 @@ class Training:
                 place.reporter.incident("wind_up", f"the run's last state could not be saved: {error.message}")
         return Finish(outcome=ending.outcome, code=ending.code, message=ending.message, detail=ending.detail)
 
-    def _environment(self, ref: EnvironmentRef, release: ReleaseSpec, app: ASGIApp, use: str) -> Environment:
-        place, name = self._place, ref.name or release.environment
+    def _environment(self, ref: EnvironmentRef, release: ReleaseSpec, use: str) -> Environment:
+        place, config = self._place, self._config
+        name = (ref.name or release.environment) + ("" if use == "train" else " (eval)")
+        proxy = place.proxy(name, self._gate, temperature=config.temperature, max_tokens=config.max_tokens)
         return Environment(
-            name if use == "train" else f"{name} (eval)",
+            name,
             place.start_runner(release, ref.args, limits_of(ref)),
-            model_app=app,
+            model_app=proxy.app,
             reporter=place.reporter,
             meter_name=f"{place.spec.attempt}.{use}.{name}",
-            seed=self._config.seed,
+            seed=config.seed,
             tasks_max=ref.num_examples,
         )
 

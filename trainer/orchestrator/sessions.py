@@ -29,9 +29,8 @@ class Call:
 
 @dataclass(slots=True)
 class Session:
-    """`infrastructure` is the engine's failure that a call of this session met, if any."""
+    """`infrastructure` is the engine's failure that a call of this session met, if any. `live` counts unanswered calls."""
 
-    engine_name: str
     opened_s: float
     calls: list[Call] = field(default_factory=list)
     live: int = 0
@@ -39,23 +38,28 @@ class Session:
 
 
 class SessionBook:
+    """Sessions by environment and id: an environment can claim its own alone."""
+
     def __init__(self) -> None:
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[tuple[str, str], Session] = {}
 
-    def __len__(self) -> int:
-        return len(self._sessions)
-
-    def enter(self, session_id: str, engine_name: str, now_s: float) -> Session:
+    def enter(self, environment: str, session_id: str, now_s: float) -> Session:
         """The session of a call that is about to be made."""
-        session = self._sessions.setdefault(session_id, Session(engine_name, now_s))
+        session = self._sessions.setdefault((environment, session_id), Session(now_s))
         session.live += 1
         return session
 
-    def take(self, session_id: str) -> Session | None:
+    def take(self, environment: str, session_id: str) -> Session | None:
         """Claim a session, once."""
-        return self._sessions.pop(session_id, None)
+        return self._sessions.pop((environment, session_id), None)
 
-    def unclaimed(self, before_s: float) -> dict[str, Session]:
+    def forgive(self, environment: str) -> None:
+        """Forget what an environment's rollouts called before its runner was lost: they cannot claim it any more, and it is
+        on no bill."""
+        for key in [key for key in self._sessions if key[0] == environment]:
+            del self._sessions[key]
+
+    def unclaimed(self, before_s: float) -> dict[tuple[str, str], Session]:
         """Take the idle sessions opened before `before_s`: no rollout that could have claimed them is left."""
         old = {key: value for key, value in self._sessions.items() if value.opened_s < before_s and not value.live}
         for key in old:

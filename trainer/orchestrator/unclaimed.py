@@ -9,15 +9,15 @@ from trainer.orchestrator.groups import Accounted, Rollout
 from trainer.orchestrator.sessions import Session
 from trainer.orchestrator.verdicts import unclaimed_outcome
 
-NAME = "(outside rollouts)"
+GROUP = "outside rollouts"
 
 
-def unclaimed_rollouts(sessions: Mapping[str, Session]) -> list[Accounted]:
+def unclaimed_rollouts(sessions: Mapping[tuple[str, str], Session]) -> list[Accounted]:
     rows = []
-    for session_id, session in sessions.items():
+    for (environment, session_id), session in sessions.items():
         if not session.calls:
             continue
-        rollout = Rollout(session_id, session_id, NAME, -1, "", "", 0, session.opened_s, session.opened_s)
+        rollout = Rollout(session_id, GROUP, environment, -1, "", "", 0, session.opened_s, session.opened_s)
         rollout.outcome = unclaimed_outcome(session)
         state = rollout.outcome.state
         rows.append(Accounted(rollout, state, trained=False, staleness=0, billed=state == "failed"))

@@ -13,13 +13,14 @@ def judge(
     end: RolloutEnd,
     sessions: SessionBook,
     *,
+    environment: str,
     engine_name: str,
     needs_tokens: bool = True,
     engine_was_away: bool = False,
 ) -> RolloutOutcome:
     """Claim the sessions of a finished rollout and settle its outcome. `needs_tokens` is False for an evaluation, which
     trains nothing and may call the chat route. `engine_was_away`: at some moment of the rollout's life."""
-    claimed = [(report, sessions.take(report.trace_id)) for report in end.traces]
+    claimed = [(report, sessions.take(environment, report.trace_id)) for report in end.traces]
     traces = tuple(Trace(report, tuple(session.calls) if session else ()) for report, session in claimed)
     broken = _seen_failure([session for _, session in claimed if session], end, engine_was_away=engine_was_away)
     if broken is not None:

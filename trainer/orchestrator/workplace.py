@@ -83,10 +83,10 @@ class Workplace:
     def gate(self, engines: Engines) -> EngineGate:
         return EngineGate(self.pool_http, self.pool.pool_url, engines, self.reporter.incident)
 
-    def proxy(self, gate: EngineGate, *, temperature: float, max_tokens: int) -> RolloutProxy:
+    def proxy(self, environment: str, gate: EngineGate, *, temperature: float, max_tokens: int) -> RolloutProxy:
         context_tokens = self.spec.base_model.context_tokens
         pins = Pins(self.spec.team_id, temperature, min(max_tokens, context_tokens), context_tokens)
-        return RolloutProxy(policies=self.policies, gate=gate, sessions=self.sessions, pins=pins)
+        return RolloutProxy(environment, policies=self.policies, gate=gate, sessions=self.sessions, pins=pins)
 
     async def report_sandbox_seconds(self) -> None:
         events = [event for environment in self.environments.values() for event in environment.take_usage()]
