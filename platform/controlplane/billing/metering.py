@@ -7,7 +7,6 @@ replay, a crash between two steps and a concurrent twin all leave the same total
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable
-from datetime import datetime
 from typing import NamedTuple
 
 from django.db import connection
@@ -16,7 +15,6 @@ from controlplane.billing import price_book
 from controlplane.billing.charging import amount_due_microusd
 from controlplane.billing.identity import Subject, meter_event_id
 from controlplane.billing.models import Charge, Price
-from controlplane.core import clock
 from trainer.contracts.base import new_id
 from trainer.contracts.events import Meter
 from trainer.contracts.internal import UsageIn
@@ -62,7 +60,7 @@ def insert_new(reported: Reported, events: Iterable[UsageIn]) -> dict[str, Usage
 def add_to_charges(reported: Reported, events: Iterable[UsageIn]) -> list[Due]:
     """Add the quantities to the subject's charges, and say what each now owes. The charges stay locked."""
     added = _quantity_by_price(reported.model, events)
-    totals = _raise_totals(reported, added, clock.now())
+    totals = _raise_totals(reported, added)
     due = [Due(charge, _amount_due(charge, added_price)) for charge, added_price in _pair(totals, added)]
     for charge, amount in due:
         charge.posted_microusd += amount
@@ -105,14 +103,14 @@ def _quantity_by_price(model: str, events: Iterable[UsageIn]) -> dict[Price, int
     return dict(sorted(quantities.items(), key=lambda item: item[0].pk))
 
 
-def _raise_totals(reported: Reported, added: dict[Price, int], at: datetime) -> list[Charge]:
+def _raise_totals(reported: Reported, added: dict[Price, int]) -> list[Charge]:
     """Upsert one charge a price, in the order of the prices' keys, and return the rows as they now are."""
     return list(
         Charge.objects.raw(
             """
             INSERT INTO billing_charge
                 (id, team_id, subject_kind, subject_id, price_id, quantity, posted_microusd, last_billed_at)
-            SELECT fresh.id, %s, %s, %s, fresh.price_id, fresh.quantity, 0, %s
+            SELECT fresh.id, %s, %s, %s, fresh.price_id, fresh.quantity, 0, rootstock_now()
             FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) AS fresh (id, price_id, quantity)
             ON CONFLICT (team_id, subject_kind, subject_id, price_id) DO UPDATE SET
                 quantity = billing_charge.quantity + excluded.quantity,
@@ -122,7 +120,6 @@ def _raise_totals(reported: Reported, added: dict[Price, int], at: datetime) -> 
             [
                 reported.team_id,
                 *reported.subject,
-                at,
                 [new_id() for _ in added],
                 [price.pk for price in added],
                 list(added.values()),

@@ -108,5 +108,9 @@ LOGGING = {
     "formatters": {"line": {"()": "controlplane.core.logs.JsonLineFormatter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["redact"]}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
-    "loggers": {"django.server": {"handlers": ["stderr"], "level": "INFO", "propagate": False}},
+    "loggers": {
+        "django.server": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
+        # One line for every request to an engine otherwise; what fails is told by whoever asked.
+        "httpx": {"level": "WARNING"},
+    },
 }
