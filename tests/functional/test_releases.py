@@ -1,0 +1,142 @@
+"""Release environments on a real base: built once, layered, and refused before anything of theirs could run."""
+
+import asyncio
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.factories.wheels import make_wheel
+from tests.fixtures.runner import read_file, release_spec
+from trainer.sandboxing.base_venv import BaseVenv
+from trainer.sandboxing.releases import ReleaseVenv, ensure_release
+from trainer.sandboxing.uv import InstallFailed
+from trainer.sandboxing.wheels import ReleaseRefused
+
+pytestmark = pytest.mark.timeout(300)
+
+GOOD = {"tasks/__init__.py": "ANSWER = 42\n"}
+
+
+@pytest.fixture
+def runner_home(base_venv: BaseVenv, tmp_path: Path, monkeypatch) -> Path:
+    """A runner directory of the test's own, on the shared base. Packages come from one local folder, never from an index."""
+    home = tmp_path / "runner"
+    home.mkdir()
+    (tmp_path / "index").mkdir()
+    monkeypatch.setattr("trainer.sandboxing.releases.ensure_base", lambda runner_dir: _moved(base_venv, home))
+    monkeypatch.setenv("UV_NO_INDEX", "1")
+    monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path / "index"))
+    return home
+
+
+def _moved(base: BaseVenv, home: Path) -> BaseVenv:
+    """The shared base under the test's own directory, by a link: releases lie beside the base's path."""
+    if not (home / "base").exists():
+        (home / "base").symlink_to(base.path)
+    return BaseVenv(home / "base", base.digest, base.python_version, base.base_prefix)
+
+
+async def build(home: Path, wheel: Path, module: str = "tasks", **changes) -> ReleaseVenv:
+    spec = release_spec(wheel, module).model_copy(update={"release_id": "r1", **changes})
+    return await ensure_release(home, spec, read_file)
+
+
+def run_inside(release: ReleaseVenv, code: str) -> str:
+    """What `code` prints in the release's environment, outside of any box: it holds test code alone."""
+    done = subprocess.run([str(release.python), "-I", "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    return done.stdout.strip()
+
+
+async def test_a_release_sees_its_own_package_and_then_the_base(runner_home, tmp_path):
+    release = await build(runner_home, make_wheel(tmp_path, "tasks", GOOD, ["verifiers>=0.4,<0.5"]))
+    code = "import importlib.metadata as m, tasks; print(tasks.ANSWER, m.version('verifiers'), m.version('tasks'))"
+    assert run_inside(release, code) == "42 0.4.0 1.0"
+    assert list((release.site_packages / "tasks" / "__pycache__").glob("*.pyc"))
+    assert release.requirements_lock == ""
+
+
+async def test_it_is_built_once_and_again_when_its_content_changes(runner_home, tmp_path):
+    wheel = make_wheel(tmp_path, "tasks", GOOD)
+    spec = release_spec(wheel, "tasks").model_copy(update={"release_id": "r1"})
+    fetched = []
+
+    async def fetch(url: str) -> bytes:
+        fetched.append(url)
+        return await read_file(url)
+
+    first = await ensure_release(runner_home, spec, fetch)
+    assert await ensure_release(runner_home, spec, fetch) == first
+    assert len(fetched) == 1
+    changed = make_wheel(tmp_path, "tasks", {"tasks/__init__.py": "ANSWER = 43\n"})
+    assert run_inside(await build(runner_home, changed), "import tasks; print(tasks.ANSWER)") == "43"
+
+
+async def test_builders_at_the_same_time_do_not_meet(runner_home, tmp_path):
+    wheel = make_wheel(tmp_path, "tasks", GOOD)
+    releases = await asyncio.gather(*[build(runner_home, wheel) for _ in range(3)])
+    assert len(set(releases)) == 1
+    assert sorted(path.name for path in (runner_home / "releases").iterdir()) == ["r1", "r1.lock"]
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({"start.pth": "import os; open({trap!r}, 'w')\n"}, r"start\.pth"),
+        ({"sitecustomize.py": "open({trap!r}, 'w')\n"}, "sitecustomize"),
+        ({"openai/__init__.py": ""}, "openai"),
+        ({"trainer/__init__.py": ""}, "trainer"),
+        ({"tasks-1.0.data/purelib/late.pth": "import os\n"}, r"late\.pth"),
+    ],
+)
+async def test_a_wheel_that_would_run_or_replace_code_is_refused_and_leaves_nothing(runner_home, tmp_path, files, words):
+    trap = tmp_path / "it-ran"
+    evil = {name: content.replace("{trap!r}", repr(str(trap))) for name, content in files.items()}
+    with pytest.raises(ReleaseRefused, match=words):
+        await build(runner_home, make_wheel(tmp_path, "tasks", {**GOOD, **evil}))
+    assert not trap.exists()
+    assert [path.name for path in (runner_home / "releases").iterdir()] == ["r1.lock"]
+
+
+async def test_a_wheel_without_the_named_module_is_refused(runner_home, tmp_path):
+    with pytest.raises(ReleaseRefused, match="no module other"):
+        await build(runner_home, make_wheel(tmp_path, "tasks", GOOD), module="other")
+
+
+async def test_bytes_of_another_digest_are_not_installed(runner_home, tmp_path):
+    with pytest.raises(InstallFailed, match="another digest"):
+        await build(runner_home, make_wheel(tmp_path, "tasks", GOOD), wheel_sha256="0" * 64)
+
+
+async def test_a_syntax_error_is_left_for_the_import_to_report(runner_home, tmp_path):
+    release = await build(runner_home, make_wheel(tmp_path, "tasks", {"tasks/__init__.py": "def broken(:\n"}))
+    with pytest.raises(subprocess.CalledProcessError):
+        run_inside(release, "import tasks")
+
+
+async def test_extra_dependencies_are_locked_by_hash_and_installed(runner_home, tmp_path):
+    make_wheel(tmp_path / "index", "extra_words", {"extra_words.py": "WORDS = 'more'\n"}, version="2.5")
+    release = await build(runner_home, make_wheel(tmp_path, "tasks", GOOD, ["extra-words>=2"]))
+    assert release.requirements_lock.startswith("extra-words==2.5")
+    assert "--hash=sha256:" in release.requirements_lock
+    assert run_inside(release, "import extra_words; print(extra_words.WORDS)") == "more"
+
+
+async def test_a_lock_is_taken_as_it_stands_and_a_changed_hash_is_refused(runner_home, tmp_path):
+    make_wheel(tmp_path / "index", "extra_words", {"extra_words.py": ""})
+    wheel = make_wheel(tmp_path, "tasks", GOOD, ["extra-words"])
+    with pytest.raises(InstallFailed, match=r"(?i)hash"):
+        await build(runner_home, wheel, requirements_lock=f"extra-words==1.0 --hash=sha256:{'0' * 64}")
+
+
+async def test_a_dependency_is_held_to_the_same_rules(runner_home, tmp_path):
+    trap = tmp_path / "it-ran"
+    make_wheel(tmp_path / "index", "extra_words", {"extra.pth": f"import os; open({str(trap)!r}, 'w')\n"})
+    with pytest.raises(ReleaseRefused, match=r"extra\.pth"):
+        await build(runner_home, make_wheel(tmp_path, "tasks", GOOD, ["extra-words"]))
+    assert not trap.exists()
+
+
+async def test_a_requirement_that_cannot_be_met_is_refused_by_name(runner_home, tmp_path):
+    with pytest.raises(ReleaseRefused, match=r"verifiers>=9"):
+        await build(runner_home, make_wheel(tmp_path, "tasks", GOOD, ["verifiers>=9"]))
