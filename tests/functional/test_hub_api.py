@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -103,6 +104,20 @@ class TestPublishing:
         assert again["upload_url"] is None
         assert send_source(client, environment["id"], package).status_code == 200
 
+    def test_an_upload_that_was_never_finished_is_cleared_away_by_a_later_push(self, client, shift_clock):
+        from controlplane.core.objects import store
+        from controlplane.core.tenancy import acting_as_system
+        from controlplane.hub.models import Upload
+
+        environment, package = resolve(client), build_package()
+        made = client.post(f"{HUB}/{environment['id']}/wheels", package.wheel_declaration()).json()["data"]
+        put(client, made["upload_url"], package.wheel)
+        shift_clock(timedelta(hours=2))
+        client.post(f"{HUB}/{environment['id']}/wheels", package.wheel_declaration())
+        with acting_as_system():
+            assert not Upload.objects.filter(id=made["wheel_id"]).exists()
+        assert store().stat(f"hub/uploads/{made['wheel_id']}") is None
+
     def test_a_source_without_its_wheel_is_refused(self, client):
         answer = send_source(client, resolve(client)["id"], build_package())
         assert answer.status_code == 422
@@ -162,9 +177,12 @@ class TestHostileArchives:
     def test_other_bytes_than_declared_are_refused(self, client):
         package, other = build_package(), build_package(content="x = 2\n")
         answer = send_wheel(client, resolve(client)["id"], package, other.wheel)
-        assert answer.status_code in (413, 422)
-        if answer.status_code == 422:
-            assert "sha256" in answer.json()["detail"][0]["msg"]
+        assert answer.status_code == 422 and "sha256" in answer.json()["detail"][0]["msg"]
+
+    def test_a_signed_address_takes_no_more_than_was_announced(self, client):
+        environment, package = resolve(client), build_package()
+        made = client.post(f"{HUB}/{environment['id']}/wheels", package.wheel_declaration()).json()["data"]
+        assert put(client, made["upload_url"], package.wheel + b"more").status_code == 413
 
 
 def stored_objects(settings) -> set[Path]:

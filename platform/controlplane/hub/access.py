@@ -5,6 +5,8 @@ teams owns: the public client names no team in most hub calls. So each door look
 writes that follow run as the owning team (`services`). `None` as actor is a visitor.
 """
 
+from collections.abc import Sequence
+
 from django.db.models import Q, QuerySet
 from packaging.version import InvalidVersion, Version
 
@@ -79,15 +81,29 @@ def owned_upload(actor: Actor, environment_id: str, upload_id: str, kind: Upload
 
 
 def releases_of(environment: Environment) -> list[Release]:
-    """Every release, the highest version first."""
+    """Every release, the highest version first, without its long texts."""
+    return releases_by_environment([environment])[environment.id]
+
+
+def releases_by_environment(environments: Sequence[Environment]) -> dict[str, list[Release]]:
+    """`releases_of` for a page of environments, by their ids."""
+    found: dict[str, list[Release]] = {environment.id: [] for environment in environments}
     with acting_as_system():
-        found = list(Release.objects.filter(environment=environment).select_related("environment__team"))
-    return sorted(found, key=lambda release: Version(release.version), reverse=True)
+        rows = Release.objects.filter(environment__in=environments).select_related("environment__team").defer("log", "readme")
+        for release in rows:
+            found[release.environment_id].append(release)
+    for releases in found.values():
+        releases.sort(key=lambda release: Version(release.version), reverse=True)
+    return found
 
 
 def latest_release(environment: Environment) -> Release | None:
-    """The highest final version that was not withdrawn, or the highest pre-release where there is no final one."""
-    offered = [release for release in releases_of(environment) if release.yanked_at is None]
+    return latest_of(releases_of(environment))
+
+
+def latest_of(releases: list[Release]) -> Release | None:
+    """The highest final version that was not withdrawn, or the highest pre-release where there is no final one. Highest first."""
+    offered = [release for release in releases if release.yanked_at is None]
     final = [release for release in offered if not Version(release.version).is_prerelease]
     return next(iter(final or offered), None)
 
@@ -97,7 +113,7 @@ def release_of(environment: Environment, version: str) -> Release:
     found = latest_release(environment) if version == LATEST else _exact_release(environment, version)
     if found is None:
         raise errors.no_release(environment.slug, version)
-    return found
+    return release_by_id(found.id)
 
 
 def _exact_release(environment: Environment, version: str) -> Release | None:

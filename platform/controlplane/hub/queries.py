@@ -67,8 +67,9 @@ def list_environments(actor: Actor | None, query: ListQuery) -> EnvironmentList:
     with acting_as_system():
         rows = _matching(access.visible_environments(actor, mine_only=query.mine_only), query)
         order = f"{'-' if query.sort_order == 'desc' else ''}{SORT_COLUMNS[query.sort_by]}"
-        page = rows.order_by(order, "id")[query.offset : query.offset + query.limit]
-        data = [_row(environment) for environment in page]
+        page = list(rows.order_by(order, "id")[query.offset : query.offset + query.limit])
+        releases = access.releases_by_environment(page)
+        data = [_row(environment, access.latest_of(releases[environment.id])) for environment in page]
         return EnvironmentList(data=data, total_count=rows.count(), offset=query.offset, limit=query.limit)
 
 
@@ -84,8 +85,7 @@ def _matching(rows: QuerySet[Environment], query: ListQuery) -> QuerySet[Environ
     return rows
 
 
-def _row(environment: Environment) -> EnvironmentRow:
-    latest = access.latest_release(environment)
+def _row(environment: Environment, latest: Release | None) -> EnvironmentRow:
     return EnvironmentRow(
         id=environment.id,
         name=environment.name,

@@ -5,6 +5,7 @@ An upload is judged before anything of it is kept: a refused one leaves neither 
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any, BinaryIO
 
 from django.db import IntegrityError, transaction
@@ -55,6 +56,7 @@ def declare_upload(actor: Actor, environment: Environment, body: DeclareUpload) 
     _check_version(body.semantic_version)
     kind = UploadKind.SOURCE if isinstance(body, DeclareSource) else UploadKind.WHEEL
     _refuse_published(environment, body.semantic_version, body.content_hash)
+    _discard_abandoned(environment)
     with acting_for(environment.team_id), transaction.atomic():
         if kind == UploadKind.WHEEL and (stored := _verified_wheel(environment, body)):
             return stored, None
@@ -91,6 +93,15 @@ def _refuse_published(environment: Environment, version: str, content_hash: str)
             raise errors.content_taken(content_hash, release.version)
         if Version(release.version) == Version(version):
             raise errors.version_taken(release.version)
+
+
+def _discard_abandoned(environment: Environment) -> None:
+    """Whoever pushes again clears away what earlier pushes announced and never finished: their addresses have ended."""
+    with acting_for(environment.team_id):
+        old = Upload.objects.filter(environment=environment, verified_at__isnull=True)
+        abandoned = list(old.filter(created_at__lt=DatabaseNow() - timedelta(seconds=UPLOAD_EXPIRES_S)))
+    for upload in abandoned:
+        _discard(upload)
 
 
 def _verified_wheel(environment: Environment, body: DeclareUpload) -> Upload | None:
