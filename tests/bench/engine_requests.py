@@ -42,8 +42,10 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--requests", type=int, default=1000)
     parser.add_argument("--in-flight", type=int, default=64)
+    parser.add_argument("--step-interval-ms", default="20")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, engine_process(Path(folder)) as engine:
+    options = ("--step-interval-ms", arguments.step_interval_ms)
+    with tempfile.TemporaryDirectory() as folder, engine_process(Path(folder), *options) as engine:
         asyncio.run(send(engine, 100, arguments.in_flight))
         started_s, started_cpu_s = time.monotonic(), cpu_s(engine.process.pid)
         asyncio.run(send(engine, arguments.requests, arguments.in_flight))

@@ -14,6 +14,7 @@ from tests.factories.tiny_llama import write_adapter
 from trainer.contracts.catalogue import model_folder
 
 WEIGHTS = model_folder("tiny/weights")
+QUICK = ("--step-interval-ms", "1")
 QUESTION = [{"role": "user", "content": "3+4?"}]
 PROMPT = [257, *b"user\n3+4?", 258, 10, 257, *b"assistant\n"]
 
@@ -25,7 +26,7 @@ def artifacts(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def engine(artifacts):
-    with engine_process(artifacts) as running:
+    with engine_process(artifacts, *QUICK) as running:
         yield running
 
 
@@ -184,7 +185,7 @@ def test_a_client_that_leaves_frees_its_place_and_is_counted(engine):
 
 
 def test_sigterm_lets_a_running_answer_end(artifacts):
-    with engine_process(artifacts, ROOTSTOCK_POOL_TOKEN="secret") as engine:
+    with engine_process(artifacts, *QUICK, ROOTSTOCK_POOL_TOKEN="secret") as engine:
         assert engine.get("/v1/models").status_code == 401
         body = {"model": "tiny", "token_ids": PROMPT, "sampling_params": {"max_tokens": 300, "ignore_eos": True}}
         with concurrent.futures.ThreadPoolExecutor() as pool:

@@ -36,6 +36,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--device", default="cpu", help="torch device, such as cpu or cuda")
     parser.add_argument("--dtype", default="float32", choices=["float32", "bfloat16"])
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of one tensor operation")
+    parser.add_argument(
+        "--step-interval-ms", type=float, default=20.0, help="least time between two steps of a batch with few rows"
+    )
     parser.add_argument("--sequences-max", type=int, default=defaults.sequences_max)
     parser.add_argument("--waiting-max", type=int, default=defaults.waiting_max)
     parser.add_argument("--kv-cache-mib", type=int, default=defaults.kv_cache_bytes // MIB)
@@ -52,6 +55,7 @@ def _limits(arguments: argparse.Namespace) -> EngineLimits:
         kv_cache_bytes=arguments.kv_cache_mib * MIB,
         adapter_slots=arguments.adapter_slots,
         adapter_ram_bytes=arguments.adapter_ram_mib * MIB,
+        step_interval_s=arguments.step_interval_ms / 1000,
         request_deadline_s=arguments.request_deadline_s,
     )
 

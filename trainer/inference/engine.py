@@ -51,6 +51,7 @@ class Engine:
         """(sequence, None) submits it; (sequence, reason) ends it."""
         self._bell = threading.Condition()
         self._stopping = False
+        self._step_started_s = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tickets: dict[Sequence, Ticket] = {}
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
@@ -100,6 +101,7 @@ class Engine:
             while self._take_inbox():
                 self._expire()
                 self._step()
+                self._gather()
         except Exception:
             _logger.exception("the engine's step failed; every request ends and the process must restart")
             self._stopping = True
@@ -130,7 +132,7 @@ class Engine:
         self._publish(expired)
 
     def _step(self) -> None:
-        started_s = time.perf_counter()
+        started_s = self._step_started_s = time.monotonic()
         progressed = self._core.step()
         scheduler = self._core.scheduler
         self._metrics.running.set(len(scheduler.running))
@@ -138,9 +140,15 @@ class Engine:
         self._metrics.kv_blocks_used.set(self._core.cache.blocks_total - self._core.cache.free_count)
         if progressed:
             self.generated_at_s = time.monotonic()
-            self._metrics.step_s.observe(time.perf_counter() - started_s)
+            self._metrics.step_s.observe(self.generated_at_s - started_s)
             self._metrics.step_rows.observe(len(progressed))
             self._publish([sequence for sequence in progressed if sequence.streams or sequence.is_finished])
+
+    def _gather(self) -> None:
+        """Let requests come together before the next step, unless the batch is well filled."""
+        scheduler, now_s = self._core.scheduler, time.monotonic()
+        if scheduler.depth * 2 < self._limits.sequences_max:
+            time.sleep(max(0.0, self._step_started_s + self._limits.step_interval_s - now_s))
 
     def _end_everyone(self) -> None:
         with self._bell:

@@ -22,6 +22,9 @@ class EngineLimits:
     adapter_ram_bytes: int = 512 * MIB
     adapters_registered_max: int = 4096
     rank_max: int = 64
+    step_interval_s: float = 0.0
+    """Least time between the starts of two steps while the batch is less than half full. A step of few rows costs nearly what
+    one of many costs: on a shared machine, waiting a little for company leaves the cores to those who make the requests."""
     request_deadline_s: float = 600.0
     patience_s: float = 2.0
     """A request that waited longer is passed by nobody, so that a stream of requests for placed adapters cannot starve it."""

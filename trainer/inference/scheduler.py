@@ -120,5 +120,9 @@ class Scheduler:
         yield from self.waiting
 
     @property
+    def depth(self) -> int:
+        return len(self.running) + len(self.waiting)
+
+    @property
     def has_work(self) -> bool:
-        return bool(self.running or self.waiting)
+        return self.depth > 0
