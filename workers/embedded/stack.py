@@ -83,7 +83,8 @@ class Stack:
 
     @property
     def runner(self) -> Path:
-        return self.root / "runner"
+        """The runner's base takes half a minute to build and is the same for every stack of a machine, so it can be shared."""
+        return Path(os.environ.get("ROOTSTOCK_RUNNER_DIR") or self.root / "runner").resolve()
 
     @property
     def origin(self) -> str:
