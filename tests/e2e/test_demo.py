@@ -1,4 +1,4 @@
-"""The demo, run as a newcomer runs it. The short form checks that the chain holds; the heavy one that it teaches, by the gates."""
+"""The demo as a newcomer runs it. The short form checks that the chain holds; the heavy one, by the gates, that it teaches."""
 
 import json
 import os
