@@ -12,7 +12,7 @@ from typing import Literal
 import verifiers.v1 as vf
 
 from trainer.contracts.rollouts import RunnerConfig, TaskEntry, TenantError
-from trainer.runner.faults import from_exception
+from trainer.runner.faults import clean, from_exception
 from trainer.runner.seats import environment_config
 
 TASKS_MAX = 1_000_000
@@ -96,4 +96,4 @@ class Environment:
 def _entry(index: int, task: vf.Task) -> TaskEntry:
     prompt = task.data.prompt
     text = prompt if isinstance(prompt, str) else " ".join(str(getattr(part, "content", "")) for part in prompt or [])
-    return TaskEntry(index=index, key=task.key[:_KEY_CHARS], preview=text[:_PREVIEW_CHARS])
+    return TaskEntry(index=index, key=clean(task.key, _KEY_CHARS), preview=clean(text, _PREVIEW_CHARS))

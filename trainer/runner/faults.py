@@ -33,12 +33,18 @@ def from_record(error: Error, prefix: str = sys.prefix) -> TenantError:
     return _tenant_error(error.type, error.message, frames[-1] if frames else None)
 
 
+def clean(text: str, limit: int) -> str:
+    """At most `limit` characters that can be sent: a lone surrogate in tenant text would break the line it travels in."""
+    return text[:limit].encode(errors="replace").decode()
+
+
 def _tenant_error(kind: str, message: str, frame: tuple[str, int, str] | None) -> TenantError:
     place = {}
     if frame:
         file, line, function = frame
-        place = {"module": file.split("site-packages/")[-1][-_MODULE_MAX:], "line": line, "function": function[:_NAME_MAX]}
-    return TenantError(type=kind[:_NAME_MAX], message=message[:TEXT_MAX], **place)
+        module = file.split("site-packages/")[-1]
+        place = {"module": clean(module[-_MODULE_MAX:], _MODULE_MAX), "line": line, "function": clean(function, _NAME_MAX)}
+    return TenantError(type=clean(kind, _NAME_MAX), message=clean(message, TEXT_MAX), **place)
 
 
 def _chain_frames(error: BaseException) -> Iterator[tuple[str, int, str]]:

@@ -12,11 +12,11 @@ from typing import Any, Literal
 
 from verifiers.v1.episode import Episode
 from verifiers.v1.trace import Trace
-from verifiers.v1.types import Message, content_text
+from verifiers.v1.types import Message, ToolCall, content_text
 
 from trainer.contracts.rollouts import REWARDS_MAX, TRACES_MAX, RolloutEnd, TenantError, TraceReport
 from trainer.runner.chat_harness import interrupted_calls
-from trainer.runner.faults import from_record
+from trainer.runner.faults import clean, from_record
 
 _SCORE_MAX = 1e6
 _ERRORS_MAX = 16
@@ -72,7 +72,8 @@ def report_unfinished(traces: list[Trace]) -> list[TraceReport]:
 
 def report_trace(trace: Trace) -> TraceReport:
     scores = {
-        name[:_NAME_CHARS]: None if reward is None else reward.score for name, reward in list(trace.rewards.items())[:REWARDS_MAX]
+        clean(name, _NAME_CHARS): None if reward is None else reward.score
+        for name, reward in list(trace.rewards.items())[:REWARDS_MAX]
     }
     bad = [name for name, score in scores.items() if not _is_score(score)]
     if trace.ok and _is_score(trace.reward) and not trace.is_timeout and not bad:
@@ -84,10 +85,12 @@ def report_trace(trace: Trace) -> TraceReport:
         agent=trace.agent.name,
         trainable=trace.agent.trainable,
         state=state,
-        stop=(trace.stop_condition or "")[:_NAME_CHARS] or None,
+        stop=clean(trace.stop_condition or "", _NAME_CHARS) or None,
         reward=trace.reward if state == "ok" else None,
         rewards={name: None if name in bad else score for name, score in scores.items()},
-        metrics={name[:_NAME_CHARS]: value for name, value in list(trace.metrics.items())[:REWARDS_MAX] if _is_score(value)},
+        metrics={
+            clean(name, _NAME_CHARS): value for name, value in list(trace.metrics.items())[:REWARDS_MAX] if _is_score(value)
+        },
         turns=trace.num_turns,
         truncated=trace.is_truncated,
         errors=_errors(trace, scores, bad),
@@ -112,9 +115,13 @@ def _errors(trace: Trace, scores: dict[str, float | None], bad: list[str]) -> li
 
 
 def _display(message: Message) -> dict[str, Any]:
-    shown: dict[str, Any] = {"role": message.role, "content": content_text(message.content)[:_MESSAGE_CHARS]}
+    shown: dict[str, Any] = {"role": message.role, "content": clean(content_text(message.content), _MESSAGE_CHARS)}
     if calls := getattr(message, "tool_calls", None):
-        shown["tool_calls"] = [{"name": call.name, "arguments": call.arguments[:_MESSAGE_CHARS]} for call in calls[:_ERRORS_MAX]]
+        shown["tool_calls"] = [_display_call(call) for call in calls[:_ERRORS_MAX]]
     if name := getattr(message, "name", None):
-        shown["name"] = name
+        shown["name"] = clean(name, _NAME_CHARS)
     return shown
+
+
+def _display_call(call: ToolCall) -> dict[str, str]:
+    return {"name": clean(call.name, _NAME_CHARS), "arguments": clean(call.arguments, _MESSAGE_CHARS)}

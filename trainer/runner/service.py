@@ -65,9 +65,7 @@ class RunnerService:
         try:
             entries, cursor = await self._environment.page(start, limit)
         except Exception as error:  # Taskset.load is the tenant's and lazy: it may raise at any row
-            tenant_error = from_exception(error)
-            body = {"code": "taskset_failed", "message": tenant_error.message, "error": tenant_error.model_dump()}
-            return web.json_response(body, status=422)
+            return _taskset_failure(error)
         return _reply(TaskPage(tasks=entries, cursor=cursor))
 
     async def start_rollout(self, request: web.Request) -> web.StreamResponse:
@@ -84,6 +82,8 @@ class RunnerService:
                 return _refusal(404, "no_such_task", str(error))
             except AlreadyLive as error:
                 return _refusal(409, "already_live", f"rollout {error} is being played")
+            except Exception as error:  # as above: the asked-for row may not have been read yet
+                return _taskset_failure(error)
             return await _stream(request, first, messages)
 
     async def cancel_rollout(self, request: web.Request) -> web.Response:
@@ -110,6 +110,12 @@ def _line(message: Wire) -> bytes:
 
 def _reply(message: Wire) -> web.Response:
     return web.Response(body=message.model_dump_json().encode(), content_type="application/json")
+
+
+def _taskset_failure(error: Exception) -> web.Response:
+    tenant_error = from_exception(error)
+    body = {"code": "taskset_failed", "message": tenant_error.message, "error": tenant_error.model_dump()}
+    return web.json_response(body, status=422)
 
 
 def _refusal(status: int, code: str, message: str) -> web.Response:
