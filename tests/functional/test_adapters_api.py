@@ -79,6 +79,17 @@ def test_only_kept_versions_are_listed(member, client_of):
     assert body["adapters"][0]["status"] == "READY" and body["adapters"][0]["deploymentStatus"] == "NOT_DEPLOYED"
 
 
+def test_the_plan_keeps_the_newest_versions_and_what_is_served(member, client_of):
+    run = make_run(member, adapters={"interval": 1, "keep_last": 2})
+    first = make_adapter(member, run=run, version=1)
+    with acting_for(member.team_id):
+        services.deploy_adapter(member.actor, first.id)
+    for version in (2, 3, 4, 5):
+        make_adapter(member, run=run, version=version)
+    listed = client_of(member).get("/api/v1/rft/adapters").json()["adapters"]
+    assert [row["version"] for row in listed] == [5, 4, 1]
+
+
 # Names
 
 

@@ -4,7 +4,7 @@
   POST /heartbeat    Heartbeat -> HeartbeatReply        extends the lease; answers the desired state
   POST /events       EventBatch -> {"accepted": n}      run event log, idempotent by (attempt, sequence)
   POST /usage        UsageBatch -> UsageReceipt         meter events, idempotent by (kind, sequence) inside subject and segment
-  POST /rollouts     RolloutBatch -> {"accepted": n}    one step's rollouts: body artifact and summaries, idempotent by (step, tag)
+  POST /rollouts     RolloutBatch -> {"accepted": n}    one step's rollouts: bodies and summaries, idempotent by (step, tag)
   POST /versions     VersionReport -> 204               an adapter version exists and is served
   POST /checkpoints  CheckpointReport -> 204
   POST /finish       Finish -> 204                      ends the attempt, gives the lease back
@@ -106,7 +106,7 @@ class UsageIn(Wire):
 
     meter: Meter
     sequence: Annotated[str, Field(min_length=1, max_length=128)]
-    quantity: Annotated[int, Field(ge=0)]
+    quantity: Annotated[int, Field(ge=0, le=10**15)]
     at: datetime
 
 

@@ -46,6 +46,8 @@ def record_version(run: Run, report: VersionReport) -> Adapter:
         raise Conflict(f"version {report.version} exists with other weights", hint="Report the new weights as a new version.")
     if report.keep and not adapter.is_kept:
         _keep(adapter)
+    if report.keep:
+        _retire_older(run)
     return adapter
 
 
@@ -137,3 +139,13 @@ def _observe(adapter: Adapter, status: DeploymentStatus, *, digest: str = "", er
 def _keep(adapter: Adapter) -> None:
     adapter.is_kept = True
     adapter.save(update_fields=["is_kept"])
+
+
+def _retire_older(run: Run) -> None:
+    """Only the newest `adapters.keep_last` versions stay deployable (-1: all), and what is wished served. The newest one always
+    stays: a run that leaves nothing would have been for nothing."""
+    keep_last = run.config["adapters"]["keep_last"]
+    if keep_last >= 0:
+        kept = Adapter.objects.filter(run=run, is_kept=True).order_by("-version").values_list("id", flat=True)
+        retired = list(kept[max(1, keep_last) :])
+        Adapter.objects.filter(id__in=retired, is_wanted=False).update(is_kept=False)
