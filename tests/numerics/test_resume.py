@@ -150,9 +150,12 @@ def test_a_warm_start_takes_parameters_and_nothing_else(tmp_path, source):
     assert opened.step == 0
     assert torch.equal(pool.tenant(child).adapter.params_P, pool.tenant(RUN).adapter.params_P)
     assert not pool.tenant(child).optimizer.second_P.any()
-    # Its own state wins from now on, also after a restart.
+    # Its own state is enough from now on: the source and its own published versions may go.
     step_together(pool, [BATCHES[0].model_copy(update={"run_id": child})])
     expected = pool.tenant(child).adapter.params_P.detach().clone()
+    shutil.rmtree(tmp_path / "runs" / RUN)
+    for version in range(2):
+        shutil.rmtree(tmp_path / adapter_path(child, version))
     again = new_pool(tmp_path)
     assert again.open(child, COSINE, init_from=source).step == 1
     assert torch.equal(again.tenant(child).adapter.params_P, expected)

@@ -136,7 +136,7 @@ class AdapterStack:
         if stacked is None:
             return None
         z = grouped_linear(x_TI, stacked.a, self._group_rows) * self._scale_T1
-        columns = z.split(self._rank, dim=1)
+        columns = torch.split(z, self._rank, dim=1)
         parts = [
             x_TI.new_zeros(len(x_TI), b) if isinstance(b, int) else grouped_linear(z_TR, b, self._group_rows)
             for z_TR, b in zip(columns, stacked.b, strict=True)

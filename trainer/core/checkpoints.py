@@ -70,7 +70,7 @@ class CheckpointStore:
                 continue
             try:
                 return self.read(path)
-            except ValueError as problem:
+            except (OSError, ValueError) as problem:
                 log.error("checkpoint step-%d of run %s is unreadable, going on with an older one: %s", step, run_id, problem)
         return None
 

@@ -162,9 +162,9 @@ class Llama:
         """A row holds one sample from its first token on, so a column is a position."""
         shape, width = self.shape, block.width
         rows = fused_TD.index_select(0, block.gather).view(block.rows, width, -1, shape.head_size)
-        turning, value = rows.split([shape.heads + shape.kv_heads, shape.kv_heads], dim=2)
+        turning, value = torch.split(rows, [shape.heads + shape.kv_heads, shape.kv_heads], dim=2)
         turned = _rotate(turning, self._cosine[:width], self._sine[:width])
-        query, key = turned.split([shape.heads, shape.kv_heads], dim=2)
+        query, key = torch.split(turned, [shape.heads, shape.kv_heads], dim=2)
         query, key, value = (x.transpose(1, 2) for x in (query, key, value))
         if shape.heads != shape.kv_heads:
             key, value = (x.repeat_interleave(shape.heads // shape.kv_heads, dim=1) for x in (key, value))
@@ -180,7 +180,7 @@ class Llama:
         paths = [f"{module_path(TargetShape(layer, name, 0, 0))}.weight" for name in SITES[site]]
         parts = [stored[path] for path in paths]
         fused = torch.cat(parts).to(self.dtype)
-        self._live |= dict(zip(paths, fused.split([len(part) for part in parts]), strict=True))
+        self._live |= dict(zip(paths, torch.split(fused, [len(part) for part in parts]), strict=True))
         return fused
 
     def _layer(self, stored: dict[str, Tensor], index: int) -> LlamaLayer:

@@ -57,7 +57,7 @@ def train_pack(model: Llama, parts: Sequence[PackPart]) -> None:
     logprob_P, entropy_P = _logprobs(model, hidden_TH, samples, signals.temperatures)
     losses = _run_losses(parts, logprob_P, entropy_P)
     # One scalar for one backward pass; the sum couples nothing, since no row belongs to two parts.
-    torch.stack(losses).sum().backward()
+    torch.autograd.backward(torch.stack(losses).sum())
 
 
 def _logprobs(model: Llama, hidden_TH: Tensor, samples: Sequence[SampleStreams], temperatures_P: Tensor) -> tuple[Tensor, Tensor]:

@@ -65,7 +65,7 @@ class Pool:
         return tenant
 
     def claim(self, run_id: str, spec: RunSpec, init_from: str | None = None) -> Tenant:
-        """A slot for the run, at its newest committed checkpoint or at version 0. Logged steps behind it wait in
+        """A slot for the run, at its newest committed checkpoint or at version 0. Logged steps after that wait in
         `next_logged`. Claiming again finds the same tenant."""
         tenant = self.find(run_id)
         if tenant is not None:
@@ -185,14 +185,14 @@ class Pool:
             raise NotServable(f"lora.target_modules: this pool serves no adapters on {', '.join(sorted(refused))}")
 
     def _load(self, tenant: Tenant, init_from: str | None) -> None:
+        """A run with state of its own starts from that alone, whatever `init_from` says."""
         checkpoint = self.checkpoints.newest(tenant.run_id)
-        first = self.versions.manifest(tenant.run_id, 0)
         if checkpoint is not None:
             tenant.restore(checkpoint)
-        elif first is not None:
-            self.versions.load(first, tenant.adapter)
-        elif init_from is not None:
+        elif init_from is not None and not self._spec_path(tenant.run_id).exists():
             warm_start(tenant, init_from, self.versions, self.checkpoints)
+            # The source may be gone by the time the run must be found again; a start from a seed needs no such copy.
+            self.checkpoints.write(tenant.run_id, 0, tenant.spec.lora, tenant.state())
 
     def _check_spec(self, run_id: str, spec: RunSpec) -> None:
         """Raises RunMismatch when the run was first opened under another specification."""

@@ -38,9 +38,10 @@ STATUS_OF = {
     "too_large": 413,
 }
 Body = TypeVar("Body", bound=BaseModel)
+Value = TypeVar("Value")
 Handler = Callable[[Request], Awaitable[Response]]
-_RUN_ID = TypeAdapter(PublicId)
-_TOKEN = TypeAdapter(Annotated[int, Field(ge=1)])
+_RUN_ID: TypeAdapter[str] = TypeAdapter(PublicId)
+_TOKEN: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=1)])
 
 
 class BadRequest(TrainerRefusal):
@@ -148,7 +149,7 @@ async def _body(request: Request, kind: type[Body], *, code: str = BadRequest.co
         raise refusal from None
 
 
-def _validated(kind: TypeAdapter, value: object, name: str):  # type: ignore[no-untyped-def,type-arg]
+def _validated(kind: TypeAdapter[Value], value: object, name: str) -> Value:
     try:
         return kind.validate_python(value)
     except ValidationError as problem:
