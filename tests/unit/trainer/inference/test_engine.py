@@ -140,12 +140,13 @@ async def test_a_failing_step_ends_every_request_and_says_so(start):
 
 
 async def test_a_sparse_batch_waits_for_company_and_a_full_one_does_not(start):
-    harness = await start(sequences_max=4, step_interval_s=0.04)
+    interval_s = 0.2
+    harness = await start(sequences_max=4, step_interval_s=interval_s)
     started_s = time.monotonic()
-    await harness.engine.submit(make_sequence(max_new=4)).finished()
-    assert time.monotonic() - started_s >= 3 * 0.04
-    crowd = [harness.engine.submit(make_sequence([1] * 8, max_new=200)) for _ in range(4)]
+    await harness.engine.submit(make_sequence(max_new=2)).finished()
+    assert time.monotonic() - started_s >= interval_s
+    crowd = [harness.engine.submit(make_sequence([1] * 8, max_new=100)) for _ in range(4)]
     started_s = time.monotonic()
     for ticket in crowd:
         await ticket.finished()
-    assert time.monotonic() - started_s < 199 * 0.04
+    assert time.monotonic() - started_s < 99 * interval_s
