@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
+from django.core.management import call_command
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
 from controlplane.billing import ledger, queries, services
@@ -89,7 +90,9 @@ def test_twins_inside_one_batch_count_once(member):
 
 
 def test_three_replays_in_random_order_leave_the_total(member):
-    facts = [event(step, step % 97, meter) for step in range(120) for meter in (Meter.TRAINING_TOKENS, Meter.ROLLOUT_INPUT_TOKENS)]
+    facts = [
+        event(step, step % 97, meter) for step in range(120) for meter in (Meter.TRAINING_TOKENS, Meter.ROLLOUT_INPUT_TOKENS)
+    ]
     replayed = facts * 3
     random.Random(7).shuffle(replayed)
     for start in range(0, len(replayed), 17):
@@ -143,6 +146,13 @@ def test_a_price_change_charges_each_fact_at_its_own_time(member, shift_clock):
 
 def test_publishing_the_same_prices_again_makes_no_version(member):
     assert publish_prices(list_prices({MODEL: SPEC})) == []
+
+
+def test_the_command_publishes_the_catalogue_once(db, capsys):
+    call_command("publish_prices")
+    assert f"{Meter.TRAINING_TOKENS} tiny v1: " in capsys.readouterr().out
+    call_command("publish_prices")
+    assert capsys.readouterr().out == ""
 
 
 def test_prices_are_immutable(member):
