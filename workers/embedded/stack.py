@@ -158,7 +158,7 @@ class Stack:
     def _web_services(self) -> list[Service]:
         def uvicorn(name: str, application: str, before: bool) -> Service:
             command = [sys.executable, "-m", "uvicorn", application, "--host", "127.0.0.1", "--port", str(self.ports[name])]
-            command += ["--timeout-graceful-shutdown", "3", "--no-access-log"]
+            command += ["--timeout-graceful-shutdown", "3", "--timeout-keep-alive", "75", "--no-access-log"]
             check = partial(answers, self.url(name) + "/healthz")
             return Service(name, command, self.environment(), check, before=self.migrate if before else None)
 
