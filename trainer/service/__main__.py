@@ -18,6 +18,8 @@ from trainer.core.pool import Pool, PoolLimits
 from trainer.service.app import create_app
 from trainer.service.desk import Desk
 
+KEEP_ALIVE_S = 75
+"""Longer than any client keeps a connection, so that a request never meets a closing one."""
 GRACE_S = 20
 
 
@@ -68,6 +70,7 @@ def main() -> None:
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=GRACE_S,
+        timeout_keep_alive=KEEP_ALIVE_S,
     )
 
 

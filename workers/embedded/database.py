@@ -1,6 +1,6 @@
-"""`python -m workers.embedded.database`: roles, schema and the row of the machine's own pool. Safe to repeat.
+"""`python -m workers.embedded.database`: roles, schema, prices and the row of the machine's own pool. Safe to repeat.
 
-Knows the order of two management commands and nothing of what they do.
+Knows the order of three management commands and nothing of what they do.
 """
 
 import argparse
@@ -17,6 +17,7 @@ def main() -> None:
     options = parser.parse_args()
     django.setup()
     call_command("bootstrap_database")
+    call_command("publish_prices")
     call_command(
         "register_pool",
         name=options.pool,
