@@ -7,6 +7,7 @@ release is checked through the same path that a run uses.
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -65,7 +66,7 @@ class CannedEngine:
             return StreamingResponse(iter([f"data: {json.dumps(chunk)}\n\n", "data: [DONE]\n\n"]), media_type="text/event-stream")
         return JSONResponse(self._chat_reply("chat.completion", "message"))
 
-    def _chat_reply(self, kind: str, part: str) -> dict:
+    def _chat_reply(self, kind: str, part: str) -> dict[str, Any]:
         said = {"role": "assistant", "content": TEXT}
         return {
             "id": "canned",

@@ -3,10 +3,13 @@
 Knows the ways to end. Refuses to know who is told: `__main__` turns one of these into `finish` or into silence.
 """
 
+import logging
+from collections.abc import Awaitable, Iterator
 from typing import Any, Literal
 
 from trainer.contracts.events import FailureCode
 
+logger = logging.getLogger("rootstock.orchestrator")
 Outcome = Literal["completed", "failed", "stopped", "paused"]
 
 
@@ -29,6 +32,22 @@ def failed(code: FailureCode, message: str, **detail: Any) -> AttemptOver:
     return AttemptOver("failed", message, code, detail)
 
 
+async def ending_of(work: Awaitable[None]) -> AttemptOver:
+    """How the work ended; an error that nobody foresaw is a failure of ours, with its own words. Raises StaleLease, and what
+    cancels the process."""
+    try:
+        await work
+    except BaseException as error:
+        cause = first_ending(error)
+        if isinstance(cause, AttemptOver):
+            return cause
+        if isinstance(cause, StaleLease) or not isinstance(cause, Exception):
+            raise cause from error
+        logger.error("the attempt ends by an error", exc_info=cause)
+        return failed(FailureCode.INTERNAL, f"{type(cause).__name__}: {cause}")
+    return failed(FailureCode.INTERNAL, "the work ended without saying why")
+
+
 def first_ending(error: BaseException) -> BaseException:
     """The exception that decides, out of a tree of groups: a lost lease before everything, then an outcome, then any error."""
     leaves = list(_leaves(error))
@@ -39,7 +58,7 @@ def first_ending(error: BaseException) -> BaseException:
     return leaves[0]
 
 
-def _leaves(error: BaseException):
+def _leaves(error: BaseException) -> Iterator[BaseException]:
     if isinstance(error, BaseExceptionGroup):
         for part in error.exceptions:
             yield from _leaves(part)

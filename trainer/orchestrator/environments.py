@@ -61,6 +61,11 @@ class Environment:
     def health(self) -> RunnerHealth:
         return self._life.health if self._life else RunnerHealth(status="loading")
 
+    @property
+    def live_count(self) -> int:
+        """Rollouts at the runner now."""
+        return len(self._live)
+
     def logs(self) -> str:
         """What the environment has printed in its present life."""
         return self._life.logs() if self._life else ""

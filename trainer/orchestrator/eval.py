@@ -12,7 +12,7 @@ from trainer.contracts.events import EventKind, FailureCode
 from trainer.contracts.internal import Finish, UsageBatch
 from trainer.contracts.rollouts import RolloutSampling
 from trainer.contracts.run_config import EvalConfig
-from trainer.orchestrator.endings import AttemptOver, failed
+from trainer.orchestrator.endings import AttemptOver, ending_of, failed
 from trainer.orchestrator.engine_client import Engines
 from trainer.orchestrator.environments import Environment
 from trainer.orchestrator.eval_stats import eval_result
@@ -20,14 +20,12 @@ from trainer.orchestrator.evaluation import EvalPass
 from trainer.orchestrator.groups import Accounted
 from trainer.orchestrator.policies import Policy
 from trainer.orchestrator.rollout_records import rollout_batch, rollout_usage
-from trainer.orchestrator.run_setup import ending_of
 from trainer.orchestrator.runner_start import limits_of
 from trainer.orchestrator.unclaimed import unclaimed_rollouts
-from trainer.orchestrator.workplace import Workplace, engine_ending, stall_ending
+from trainer.orchestrator.watch import Watch
+from trainer.orchestrator.workplace import Workplace
 
 TAG = "eval"
-WATCH_S = 5.0
-STALL_MIN_S = 900.0
 
 
 async def run_evaluation(place: Workplace) -> Finish:
@@ -60,14 +58,15 @@ class Evaluation:
         place.environments = {self._environment.name: self._environment}
 
     async def work(self) -> None:
-        self._place.phase("starting the environment")
-        await self._environment.start()
-        policy = await served_policy(self._place, self._engines)
-        self._place.policies.publish(policy)
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._environment.supervise(), name="supervise")
-            tasks.create_task(self._watch(), name="watch")
             tasks.create_task(self._owner(), name="owner")
+            self._place.phase("starting the environment")
+            await self._environment.start()
+            policy = await served_policy(self._place, self._engines)
+            self._place.policies.publish(policy)
+            tasks.create_task(self._environment.supervise(), name="supervise")
+            tasks.create_task(self._watch().run(), name="watch")
+            tasks.create_task(self._deadline(), name="deadline")
             tasks.create_task(self._evaluate(policy), name="evaluate")
 
     async def wind_up(self, ending: AttemptOver) -> Finish:
@@ -92,6 +91,7 @@ class Evaluation:
             sampling=RolloutSampling(temperature=config.temperature, max_tokens=config.max_tokens),
             deadline_s=ref.timeout,
             concurrency=config.max_concurrent,
+            gate=self._gate,
         )
         total = len(evaluation.tasks) * config.rollouts_per_example
         self._place.phase(f"evaluating {policy.engine_name}: {total} rollouts")
@@ -113,19 +113,19 @@ class Evaluation:
         if usage:
             await self._place.control.usage(UsageBatch(events=usage))
 
-    async def _watch(self) -> None:
-        deadline_s = time.monotonic() + 60.0 * self._config.timeout_minutes
-        limit_s = max(STALL_MIN_S, 3 * self._config.environment.timeout)
-        while True:
-            await asyncio.sleep(WATCH_S)
-            await self._place.report_sandbox_seconds()
-            endings = [engine_ending(self._gate), stall_ending(self._place.status, self._progress_s, limit_s=limit_s)]
-            if time.monotonic() > deadline_s:
-                message = f"the evaluation took longer than timeout_minutes = {self._config.timeout_minutes}"
-                endings.append(failed(FailureCode.STALLED, message))
-            for ending in endings:
-                if ending is not None:
-                    raise ending
+    def _watch(self) -> Watch:
+        return Watch(
+            self._place,
+            self._gate,
+            deadline_s=self._config.environment.timeout,
+            progress_s=lambda: self._progress_s,
+            inflight=lambda: self._environment.live_count,
+        )
+
+    async def _deadline(self) -> None:
+        minutes = self._config.timeout_minutes
+        await asyncio.sleep(60.0 * minutes)
+        raise failed(FailureCode.STALLED, f"the evaluation took longer than timeout_minutes = {minutes}")
 
     async def _owner(self) -> None:
         await self._place.desire.changed.wait()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from trainer.contracts.base import new_id
 from trainer.contracts.rollouts import RolloutRequest, RolloutSampling
+from trainer.orchestrator.engine_gate import EngineGate
 from trainer.orchestrator.environments import Environment
 from trainer.orchestrator.groups import TENANT_FAULTS, Accounted, Rollout, RolloutOutcome
 from trainer.orchestrator.policies import Policy
@@ -36,6 +37,7 @@ class EvalPass:
     sampling: RolloutSampling
     deadline_s: float
     concurrency: int
+    gate: EngineGate
 
     async def run(self, sessions: SessionBook, on_chunk: OnChunk) -> None:
         """Drive all of it; each chunk of tasks is handed over once all of its rollouts have ended."""
@@ -61,11 +63,11 @@ class EvalPass:
         for _ in range(INFRASTRUCTURE_TRIES):
             started_s = time.monotonic()
             rollout = Rollout(new_id(), f"task-{task}", name, task, entry.key, entry.preview, self.policy.version, started_s)
-            rollout.outcome = await self._rolled(rollout, sessions)
-            rollout.ended_s = time.monotonic()
-            if rollout.outcome.state != "infrastructure":
+            outcome = await self._rolled(rollout, sessions)
+            rollout.outcome, rollout.ended_s = outcome, time.monotonic()
+            if outcome.state != "infrastructure":
                 break
-        state = rollout.outcome.state
+        state = outcome.state
         return Accounted(rollout, state, trained=False, staleness=0, billed=state == "ok" or state in TENANT_FAULTS)
 
     async def _rolled(self, rollout: Rollout, sessions: SessionBook) -> RolloutOutcome:
@@ -82,4 +84,11 @@ class EvalPass:
         except RunnerSilent as error:
             sessions.forgive(rollout.environment)
             return lost("infrastructure", f"the runner was lost: {error}")
-        return judge(end, sessions, environment=rollout.environment, engine_name=self.policy.engine_name, needs_tokens=False)
+        return judge(
+            end,
+            sessions,
+            environment=rollout.environment,
+            engine_name=self.policy.engine_name,
+            needs_tokens=False,
+            engine_was_away=self.gate.was_away(since_s=rollout.started_s),
+        )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from trainer.contracts.internal import Heartbeat, HeartbeatReply
 from trainer.orchestrator.control import ControlClient
-from trainer.orchestrator.endings import AttemptOver
+from trainer.orchestrator.endings import AttemptOver, Outcome
 
 BEATS_PER_LEASE = 4
 BEAT_MOST_S = 15.0
@@ -34,7 +34,7 @@ class Desire:
         """How the attempt should end by its owner's wish, or None while it should go on."""
         if self.reply is None or self.reply.desired == "run":
             return None
-        outcome = "paused" if self.reply.desired == "pause" else "stopped"
+        outcome: Outcome = "paused" if self.reply.desired == "pause" else "stopped"
         return AttemptOver(outcome, self.reply.reason or f"{outcome} on request", self.reply.code)
 
 

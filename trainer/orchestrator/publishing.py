@@ -5,6 +5,7 @@ Knows names, digests and which versions stay deployable. Refuses to know the con
 
 from pathlib import Path
 
+from trainer.contracts.adapters import WEIGHTS_NAME
 from trainer.contracts.names import AdapterVersionName
 from trainer.contracts.run_config import RunConfig
 from trainer.orchestrator.engine_client import Engines, Published
@@ -33,6 +34,11 @@ class Publisher:
         """Whether the version stays deployable, as `adapters.interval` asks."""
         interval = self._config.adapters.interval
         return step == self._config.max_steps or (interval > 0 and step > 0 and step % interval == 0)
+
+    def size_bytes(self, path: str) -> int:
+        """Size of a version's weights on disk; 0 where this host cannot see them."""
+        weights = self._artifact_root / path / WEIGHTS_NAME
+        return weights.stat().st_size if weights.exists() else 0
 
     async def publish(self, policy: Policy) -> Published:
         """The next group is dispatched on this version. Rollouts in flight stay on theirs."""

@@ -8,7 +8,7 @@ anything else is an infrastructure failure and its tokens are never trained on.
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any
 
 import httpx
@@ -16,6 +16,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from trainer.contracts.generation import GenerateReply, GenerateRequest, ModelCard
 from trainer.orchestrator.engine_gate import EngineAway, EngineGate
@@ -40,6 +41,20 @@ class Refused(Exception):
     def __init__(self, status: int, message: str, code: str, kind: str = "invalid_request_error"):
         super().__init__(message)
         self.status, self.code, self.kind = status, code, kind
+
+
+class RecordedStream(StreamingResponse):
+    """Server-sent events whose end is noticed however it comes, the caller's going away before the first one included."""
+
+    def __init__(self, events: AsyncIterator[bytes], close: Callable[[], Awaitable[None]]):
+        super().__init__(events, media_type="text/event-stream")
+        self._close = close
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await self._close()
 
 
 class RolloutProxy:
@@ -131,7 +146,7 @@ class RolloutProxy:
         except BaseException:
             self._leave(session)
             raise
-        return StreamingResponse(self._streamed(session, policy, answer), media_type="text/event-stream")
+        return RecordedStream(self._streamed(session, policy, answer), lambda: self._close_stream(session, answer))
 
     async def _chatted(self, session: Session, policy: Policy, content: bytes) -> Response:
         answer = await self._ask("/v1/chat/completions", content, policy, session)
@@ -155,9 +170,10 @@ class RolloutProxy:
             self._record_chat(session, policy, last)
         except (httpx.TransportError, EngineContradiction, KeyError, TypeError, ValueError) as error:
             session.infrastructure = f"stream broken: {type(error).__name__}: {error}"
-        finally:
-            self._leave(session)
-            await answer.aclose()
+
+    async def _close_stream(self, session: Session, answer: httpx.Response) -> None:
+        self._leave(session)
+        await answer.aclose()
 
     def _record_chat(self, session: Session, policy: Policy, reply: dict[str, Any]) -> None:
         digest = reply["adapter"]["digest"]
@@ -225,7 +241,7 @@ async def _body(request: Request) -> bytes:
     return await request.body()
 
 
-async def _unless_disconnected(request: Request, answering) -> Response:
+async def _unless_disconnected(request: Request, answering: Coroutine[Any, Any, Response]) -> Response:
     """Run the call, but give it up when the caller has gone: a cancelled rollout must not keep an engine busy."""
     call = asyncio.ensure_future(answering)
     gone = asyncio.ensure_future(request.receive())

@@ -10,6 +10,8 @@ from trainer.contracts.events import EventKind
 from trainer.contracts.internal import UsageBatch
 from trainer.contracts.rollouts import RolloutSampling
 from trainer.contracts.run_config import EnvironmentRef, EvalPlan, RunConfig
+from trainer.orchestrator.endings import AttemptOver
+from trainer.orchestrator.engine_gate import EngineGate
 from trainer.orchestrator.environments import Environment
 from trainer.orchestrator.eval_stats import eval_result
 from trainer.orchestrator.evaluation import EvalPass
@@ -24,11 +26,12 @@ CONCURRENCY = 16
 class RunEvals:
     """`environments` are those of the plan, in its order. `run` must be running beside the training."""
 
-    def __init__(self, place: Workplace, config: RunConfig, environments: list[Environment]):
+    def __init__(self, place: Workplace, config: RunConfig, environments: list[Environment], *, gate: EngineGate):
         self._place = place
         self._config = config
         self._plan = config.eval or EvalPlan()
         self._environments = environments
+        self._gate = gate
         self._job: asyncio.Task[None] | None = None
 
     async def maybe_start(self, step: int) -> None:
@@ -61,6 +64,8 @@ class RunEvals:
         try:
             for environment, ref in zip(self._environments, self._plan.environments, strict=True):
                 await self._evaluate_one(step, policy, environment, ref)
+        except AttemptOver as error:
+            self._place.reporter.incident("eval", f"the evaluation at step {step} did not finish: {error.message}", step=step)
         finally:
             self._place.policies.release(policy)
 
@@ -74,6 +79,7 @@ class RunEvals:
             sampling=RolloutSampling(temperature=self._config.temperature, max_tokens=self._config.max_tokens),
             deadline_s=ref.timeout,
             concurrency=CONCURRENCY,
+            gate=self._gate,
         )
         accounted: list[Accounted] = []
 
@@ -90,6 +96,4 @@ class RunEvals:
         if usage:
             await self._place.control.usage(UsageBatch(events=usage))
         result = eval_result(accounted)
-        payload = {"environment": name, "reward_mean": result.reward_mean, "rollouts": result.rollouts, "failed": result.failed}
-        payload |= {"reward_ci95": result.reward_ci95, "metrics": result.metrics}
-        self._place.reporter.emit(EventKind.EVAL, payload, step=step)
+        self._place.reporter.emit(EventKind.EVAL, {"environment": name, **result.model_dump()}, step=step)

@@ -19,16 +19,18 @@ they are in no record and on no bill.
 
 import asyncio
 import time
+from dataclasses import dataclass
 
 from trainer.contracts.events import EventKind
 from trainer.contracts.internal import CheckpointReport, UsageBatch
 from trainer.contracts.run_config import RunConfig
-from trainer.contracts.training import RunOpened
+from trainer.contracts.training import RunOpened, StepResult
 from trainer.orchestrator.batches import Component, cut_batch
 from trainer.orchestrator.dispatch import Dispatcher
 from trainer.orchestrator.endings import AttemptOver
 from trainer.orchestrator.group_book import GroupBook
 from trainer.orchestrator.groups import Accounted, Group
+from trainer.orchestrator.policies import Policy
 from trainer.orchestrator.publishing import Publisher
 from trainer.orchestrator.rollout_records import rollout_batch, rollout_usage
 from trainer.orchestrator.run_evals import RunEvals
@@ -38,6 +40,17 @@ from trainer.orchestrator.step_reports import StepReport, StepReports, version_r
 from trainer.orchestrator.trainer_client import TrainerClient
 from trainer.orchestrator.unclaimed import unclaimed_rollouts
 from trainer.orchestrator.workplace import Workplace
+
+STANDSTILL_STEPS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Newest:
+    """The newest published version; `path` is relative to the artifact root."""
+
+    policy: Policy
+    path: str
+    size_bytes: int
 
 
 class Run:
@@ -69,7 +82,9 @@ class Run:
         self._component: Component = component
         self._step = 0
         self._checkpointed = -1
-        self._newest: tuple[str, str, int] | None = None
+        self._newest: Newest | None = None
+        self._unchanged = 0
+        self.is_stepping = False
         self.progress_s = time.monotonic()
 
     async def resume(self) -> None:
@@ -92,7 +107,9 @@ class Run:
             groups = await self._next_groups(self._step + 1)
             record = self._record(self._step + 1, groups, wait_s=time.monotonic() - started_s)
             await asyncio.to_thread(self._journal.write, record)
+            self.is_stepping = True
             await self._commit(record)
+            self.is_stepping = False
             if self._step % self._config.checkpoints.interval == 0:
                 await self._checkpoint()
             await self._evals.maybe_start(self._step)
@@ -105,8 +122,7 @@ class Run:
         await self._reports.drain()
         await self._report_rest()
         if self._newest is not None and self._step > 0:
-            digest, path, size_bytes = self._newest
-            report = version_report(self._publisher.policy(self._step, digest, path), path, size_bytes)
+            report = version_report(self._newest.policy, self._newest.path, self._newest.size_bytes)
             await self._place.control.version(report.model_copy(update={"keep": True}))
         if self._checkpointed != self._step:
             await self._checkpoint()
@@ -121,6 +137,9 @@ class Run:
             self._place.phase(f"replaying step {step + 1} from the journal")
             await self._commit(record)
             step += 1
+        if opened.step < resumed:
+            message = f"the trainer's newest committed step is {opened.step}; steps up to {resumed} are taken again"
+            self._place.reporter.emit(EventKind.WARNING, {"message": message})
         if step < opened.step:
             self._place.reporter.emit(
                 EventKind.WARNING,
@@ -133,9 +152,9 @@ class Run:
         policy = self._publisher.policy(opened.step, opened.adapter_digest, opened.adapter_path)
         self._place.phase("loading the adapter on the inference servers")
         await self._publisher.publish(policy)
-        self._newest = (opened.adapter_digest, opened.adapter_path, 0)
+        self._newest = Newest(policy, opened.adapter_path, self._publisher.size_bytes(opened.adapter_path))
         if opened.step == 0:
-            await self._place.control.version(version_report(policy, opened.adapter_path, 0))
+            await self._place.control.version(version_report(policy, opened.adapter_path, self._newest.size_bytes))
 
     async def _next_groups(self, step: int) -> list[Group]:
         """The groups of the next batch, as soon as there are enough. Raises AttemptOver when the owner wants an end."""
@@ -190,10 +209,20 @@ class Run:
         policy = self._publisher.policy(result.step, result.adapter_digest, result.adapter_path)
         published = await self._publisher.publish(policy)
         self._step = self._place.status.step = result.step
-        self._newest = (result.adapter_digest, result.adapter_path, result.size_bytes)
+        self._notice_standstill(record, result)
+        self._newest = Newest(policy, result.adapter_path, result.size_bytes)
         self.progress_s = time.monotonic()
         self._dispatcher.wake()
         await self._reports.put(StepReport(record, result, policy, published, train_s))
+
+    def _notice_standstill(self, record: StepRecord, result: StepResult) -> None:
+        """Steps with something to learn must move the adapter; say so once when they do not."""
+        learns = any(advantage for sample in record.batch.samples for advantage in sample.advantages or ())
+        same = self._newest is not None and self._newest.policy.digest == result.adapter_digest
+        self._unchanged = self._unchanged + 1 if same and learns else 0
+        if self._unchanged == STANDSTILL_STEPS:
+            message = f"the adapter has not changed for {STANDSTILL_STEPS} steps; is learning_rate too small?"
+            self._place.reporter.emit(EventKind.WARNING, {"message": message}, step=result.step)
 
     async def _checkpoint(self) -> None:
         written = await self._trainer.checkpoint()

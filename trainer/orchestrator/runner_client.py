@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import httpx
 from pydantic import ValidationError
@@ -96,7 +96,7 @@ class RunnerClient:
         return body
 
 
-def _json(message: Wire | None) -> dict:
+def _json(message: Wire | None) -> dict[str, Any]:
     if message is None:
         return {}
     return {"content": message.model_dump_json().encode(), "headers": {"Content-Type": "application/json"}}

@@ -8,7 +8,7 @@ import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import httpx
 from starlette.types import ASGIApp
@@ -88,7 +88,8 @@ class RunnerLife:
         heard_s = time.monotonic()
         try:
             while True:
-                await asyncio.wait({ended, self._suspicion}, timeout=WATCH_S, return_when=asyncio.FIRST_COMPLETED)
+                signs: set[asyncio.Future[Any]] = {ended, self._suspicion}
+                await asyncio.wait(signs, timeout=WATCH_S, return_when=asyncio.FIRST_COMPLETED)
                 if self._suspicion.done():
                     await asyncio.wait({ended}, timeout=END_KNOWN_S)
                 if ended.done():

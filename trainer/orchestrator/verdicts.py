@@ -5,7 +5,7 @@ only where the proxy saw it, and a reward counts only beside recorded calls of t
 """
 
 from trainer.contracts.rollouts import RolloutEnd, TenantError, TraceReport
-from trainer.orchestrator.groups import RolloutOutcome, Trace
+from trainer.orchestrator.groups import RolloutOutcome, RolloutState, Trace
 from trainer.orchestrator.sessions import Session, SessionBook
 
 
@@ -34,7 +34,7 @@ def judge(
     return _outcome("ok", end, traces, reward=sum(trace.report.reward or 0.0 for trace in learners) / len(learners))
 
 
-def lost(state, error: str) -> RolloutOutcome:
+def lost(state: RolloutState, error: str) -> RolloutOutcome:
     """The outcome of a rollout that nobody answered for."""
     return RolloutOutcome(state=state, error=error)
 
@@ -42,7 +42,7 @@ def lost(state, error: str) -> RolloutOutcome:
 def unclaimed_outcome(session: Session) -> RolloutOutcome:
     """Calls that no rollout claimed: shown and billed, except where the engine failed."""
     report = TraceReport(trace_id="unclaimed", state="failed", turns=len(session.calls))
-    state = "infrastructure" if session.infrastructure else "failed"
+    state: RolloutState = "infrastructure" if session.infrastructure else "failed"
     error = session.infrastructure or "model calls outside any rollout's trace"
     return RolloutOutcome(state=state, error=error, turns=len(session.calls), traces=(Trace(report, tuple(session.calls)),))
 
@@ -73,7 +73,14 @@ def _unfit(learners: list[Trace], *, engine_name: str, needs_tokens: bool) -> st
     return None
 
 
-def _outcome(state, end: RolloutEnd, traces: tuple[Trace, ...], *, reward: float | None = None, error: str | None = None):
+def _outcome(
+    state: RolloutState,
+    end: RolloutEnd,
+    traces: tuple[Trace, ...],
+    *,
+    reward: float | None = None,
+    error: str | None = None,
+) -> RolloutOutcome:
     main = next((trace.report for trace in traces if trace.report.trainable), traces[0].report if traces else None)
     return RolloutOutcome(
         state=state,

@@ -3,7 +3,6 @@
 Knows how the parts fit together. Refuses to know the work itself: runs, evaluations and release checks each take what they need.
 """
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +14,7 @@ from trainer.contracts.events import FailureCode
 from trainer.contracts.internal import AttemptSpec, PoolSpec, UsageBatch
 from trainer.contracts.rollouts import ReleaseSpec, RunnerLimits
 from trainer.orchestrator.control import ControlClient
-from trainer.orchestrator.endings import AttemptOver, failed
+from trainer.orchestrator.endings import failed
 from trainer.orchestrator.engine_client import Engines
 from trainer.orchestrator.engine_gate import EngineGate
 from trainer.orchestrator.environments import Environment
@@ -26,7 +25,7 @@ from trainer.orchestrator.reporting import Reporter
 from trainer.orchestrator.rollout_proxy import RolloutProxy
 from trainer.orchestrator.runner_life import StartRunner
 from trainer.orchestrator.runner_start import runner_starter
-from trainer.orchestrator.services import GIVE_UP_S, Service
+from trainer.orchestrator.services import Service
 from trainer.orchestrator.sessions import SessionBook
 
 Starter = Callable[..., StartRunner]
@@ -96,21 +95,3 @@ class Workplace:
     async def stop_environments(self) -> None:
         for environment in self.environments.values():
             await environment.stop()
-
-
-def engine_ending(gate: EngineGate) -> AttemptOver | None:
-    """The engines have been away for too long."""
-    if gate.away_since_s is None or time.monotonic() - gate.away_since_s < GIVE_UP_S:
-        return None
-    return failed(FailureCode.INFERENCE_UNREACHABLE, f"no model call got through for {GIVE_UP_S:.0f} s")
-
-
-def stall_ending(status: Status, progress_s: float, *, limit_s: float) -> AttemptOver | None:
-    """Nothing has finished for so long that something must be stuck; names what is waited for."""
-    silent_s = time.monotonic() - progress_s
-    if silent_s < limit_s:
-        return None
-    return failed(
-        FailureCode.STALLED,
-        f"nothing has finished for {silent_s:.0f} s; waiting for: {status.phase} ({status.inflight} rollouts in flight)",
-    )
