@@ -193,6 +193,14 @@ async def test_sixty_four_rollouts_play_at_once(digits: RunningEnvironment):
     assert len(set(digits.engine.sessions)) == 64
 
 
+async def test_the_other_example_pays_for_the_larger_digit(make_release):
+    async with running(await asyncio.to_thread(make_release, "digit_max"), FakeEngine(reply=right_sum)) as environment:
+        summed = await environment.play(0)
+        environment.engine.reply = lambda prompt: f"max {max(prompt.rsplit('user', 1)[-1].strip()[0:3:2])}"
+        larger = await environment.play(0)
+    assert (summed.traces[0].reward, larger.traces[0].reward) == (0.0, 1.0)
+
+
 async def test_tools_are_served_in_the_runner(make_release):
     replies = iter(['<tool_call>{"name":"calc_add","arguments":{"a":3,"b":4}}</tool_call>', "7"])
     engine = FakeEngine(reply=lambda prompt: next(replies))
@@ -245,7 +253,7 @@ async def test_a_reward_that_is_no_number_is_incomplete(make_release):
 
 
 async def test_a_reward_that_hangs_is_incomplete_at_its_time_out(make_release):
-    async with running(await asyncio.to_thread(make_release, "hanging_reward")) as environment:
+    async with running(await asyncio.to_thread(make_release, "hanging_reward"), scoring_s=1.0) as environment:
         end = await environment.play()
     assert (end.state, end.fault, end.traces[0].stop) == ("incomplete", "tenant", "scoring_timeout")
     assert end.traces[0].reward is None
