@@ -6,7 +6,7 @@ Knows the error shape `{detail, code, hint}` and which exit code a status means.
 import json
 import platform
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -114,7 +114,7 @@ class Client:
         """One event stream, from its start to its end, without reconnecting."""
         return self._events(method, url, body=body, last_id="")
 
-    def follow(self, path: str, last_id: str = "0") -> Iterator[ServerEvent]:
+    def follow(self, path: str, last_id: str = "0") -> Generator[ServerEvent, None, None]:
         """An event log from a cursor on, across lost connections, without gap or repeat, until the server ends it."""
         failures = 0
         while True:

@@ -3,6 +3,7 @@
 Knows what the kinds of events mean to a reader. The stream itself, with its cursor and reconnects, is the client's.
 """
 
+import json
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -12,7 +13,7 @@ from primecli.output import CliError, ExitCode, cell
 from primecli.session import Session
 from trainer.contracts.events import EventKind, RunState
 
-SHOWN_METRICS = ("reward_mean", "loss", "entropy", "mismatch_kl", "error_rate", "staleness_max")
+SHOWN_METRICS = ("reward", "loss", "entropy", "mismatch_kl", "failed_fraction", "staleness_max")
 
 
 def follow_run(cli: Session, run_id: str, *, cursor: str = "0", lines: bool = True) -> dict[str, Any]:
@@ -41,6 +42,18 @@ def raise_unless_completed(run: dict[str, Any], what: str = "run") -> None:
         raise CliError(
             f"the {what} ended {run['status']}" + (f": {reason}" if reason else ""), ExitCode.RUN_FAILED, code="run_failed"
         )
+
+
+def log_line(line: str) -> str:
+    """A line of a log for people. Most are JSON objects; one that is not stays as it is."""
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        return line
+    if not isinstance(entry, dict) or "message" not in entry:
+        return line
+    component = f"{entry['component']}: " if entry.get("component") else ""
+    return f"{str(entry.get('timestamp', ''))[11:19]}  {entry.get('level', ''):<8} {component}{entry['message']}"
 
 
 def event_line(event: dict[str, Any]) -> str:

@@ -48,6 +48,10 @@ class CliError(Exception):
         return {"error": {"message": self.message, "code": self.code, "hint": self.hint, "fields": fields}}
 
 
+PIPE_WIDTH = 400
+WORD_MAX_CHARACTERS = 48
+
+
 class OutputFormat(StrEnum):
     TABLE = "table"
     JSON = "json"
@@ -72,7 +76,8 @@ class Terminal:
 
     def __init__(self, output: OutputFormat) -> None:
         self.is_json = output is OutputFormat.JSON
-        self.out = Console(highlight=False, soft_wrap=True)
+        # A pipe has no width: whoever reads it wants each row on one line.
+        self.out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else PIPE_WIDTH)
         self.err = Console(stderr=True, highlight=False, soft_wrap=True)
 
     def data(self, reply: Any) -> None:
@@ -96,10 +101,11 @@ class Terminal:
         if not rows:
             return self.note(empty)
         grid = Table(box=None, pad_edge=False, header_style="bold")
-        for heading, _ in columns:
-            grid.add_column(heading, overflow="fold")
-        for row in rows:
-            grid.add_row(*(cell(read(row)) for _, read in columns))
+        cells = [[cell(read(row)) for row in rows] for _, read in columns]
+        for (heading, _), texts in zip(columns, cells, strict=True):
+            grid.add_column(heading, overflow="fold", no_wrap=all(is_word(text) for text in texts))
+        for texts in zip(*cells, strict=True):
+            grid.add_row(*texts)
         self.out.print(grid)
         return None
 
@@ -158,14 +164,40 @@ def cell(value: Any) -> str:
     return str(value).replace("[", r"\[")
 
 
-def moment(text: str | None) -> str:
+def is_word(text: str) -> bool:
+    """Whether a cell must stay in one piece: an id, a served name, a number."""
+    return len(text) <= WORD_MAX_CHARACTERS and " " not in text
+
+
+def moment(text: str | None) -> str | None:
     """An ISO time, shortened to the minute, as UTC."""
-    return text[:16].replace("T", " ") if text else "-"
+    return text[:16].replace("T", " ") if text else None
+
+
+def last_words(row: Mapping[str, Any]) -> str:
+    """The end of what a model said in a rollout: the last of its messages, on one line."""
+    said = row.get("completion") or row.get("preview") or ""
+    if isinstance(said, list) and said:
+        said = said[-1].get("content") if isinstance(said[-1], dict) else said[-1]
+    return " ".join(str(said).split())[:80]
+
+
+def flat(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    """A nested table as dotted names and values, as the command line spells them; what is absent is left out."""
+    found: list[tuple[str, Any]] = []
+    for key, value in sorted(table.items()):
+        if isinstance(value, dict):
+            found += flat(value, f"{prefix}{key}.")
+        elif isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+            found += [pair for index, item in enumerate(value) for pair in flat(item, f"{prefix}{key}.{index}.")]
+        elif value not in (None, [], {}):
+            found.append((f"{prefix}{key}", value))
+    return found
 
 
 def usd(amount: float | str | None) -> str:
-    """Micro-dollar precision where the amount is small: a run on the tiny model costs less than a cent."""
+    """To the micro-dollar, without idle zeros: a run on the tiny model costs less than a cent."""
     if amount is None:
         return "-"
-    value = float(amount)
-    return f"${value:,.2f}" if abs(value) >= 1 or value == 0 else f"${value:,.6f}"
+    whole, _, decimals = f"{float(amount):,.6f}".partition(".")
+    return f"${whole}.{decimals.rstrip('0').ljust(2, '0')}"

@@ -47,6 +47,7 @@ def refused_archive(error: ArchiveRefused) -> Invalid:
 
 def red_badge(slug: str, version: str, verdict: dict[str, object] | None) -> RedBadge:
     found = verdict or {}
-    where = f" ({found['module']}, line {found['line']})" if found.get("module") else ""
-    detail = f"{slug}@{version} did not pass its check: {found.get('summary', 'it does not work')}{where}."
+    summary, module = str(found.get("summary") or "it does not work"), str(found.get("module") or "")
+    where = f" ({module}, line {found.get('line')})" if module and module not in summary else ""
+    detail = f"{slug}@{version} did not pass its check: {summary}{where}."
     return RedBadge(detail, hint="Push a corrected version, or force the run to see it fail.")

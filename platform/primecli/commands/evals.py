@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from primecli.output import CliError, ExitCode, OutputFormat, OutputOption, moment
+from primecli.following import log_line
+from primecli.output import CliError, ExitCode, OutputFormat, OutputOption, last_words, moment
 from primecli.session import Session, YesOption, session_of
 
 POLL_S = 1.0
@@ -92,7 +93,7 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, Any]]:
         ("environments", found.get("environment_names")),
         ("rollouts", found.get("total_samples")),
         ("reward", found.get("avg_score")),
-        *sorted(metrics.items()),
+        *sorted((name, value) for name, value in metrics.items() if name not in ("reward_mean", "rollouts")),
         ("error", found.get("error_message")),
     ]
 
@@ -142,7 +143,7 @@ def samples(
     columns = [
         ("example", lambda row: row.get("example_id")),
         ("reward", lambda row: row.get("reward")),
-        ("completion", lambda row: " ".join(str(row.get("completion", "")).split())[:100]),
+        ("completion", last_words),
         ("error", lambda row: row.get("error")),
     ]
     cli.terminal.table(reply, reply["samples"], columns, empty="no rollouts yet")
@@ -155,7 +156,8 @@ def logs(ctx: typer.Context, eval_id: EvalArgument, output: OutputOption = Outpu
     reply = cli.client.get(f"/hosted-evaluations/{eval_id}/logs")
     cli.terminal.data(reply)
     if not cli.terminal.is_json:
-        cli.terminal.out.print(reply["logs"], markup=False)
+        for line in reply["logs"].splitlines():
+            cli.terminal.out.print(log_line(line), markup=False)
 
 
 @app.command("stop")

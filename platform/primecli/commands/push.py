@@ -173,10 +173,10 @@ def _report_badge(cli: Session, badge: dict[str, Any]) -> None:
     if badge.get("badge") == "GREEN":
         cli.terminal.success(f"green: {verdict.get('summary', 'the release works')}")
     elif badge.get("badge") == "RED":
-        where = f" ({verdict['module']}, line {verdict['line']})" if verdict.get("module") else ""
-        raise CliError(
-            f"red: {verdict.get('summary', 'the release does not work')}{where}", ExitCode.RUN_FAILED, code="red_badge"
-        )
+        summary = verdict.get("summary", "the release does not work")
+        is_placed = not verdict.get("module") or verdict["module"] in summary
+        where = "" if is_placed else f" ({verdict['module']}, line {verdict['line']})"
+        raise CliError(f"red: {summary}{where}", ExitCode.RUN_FAILED, code="red_badge")
 
 
 def _resolve(cli: Session, project: Project, visibility: str | None, owner: str | None) -> dict[str, Any]:

@@ -13,8 +13,8 @@ import typer
 from typer.core import TyperGroup
 
 from primecli.commands import models
-from primecli.following import follow_run, raise_unless_completed
-from primecli.output import CliError, OutputFormat, OutputOption, moment, usd
+from primecli.following import follow_run, log_line, raise_unless_completed
+from primecli.output import CliError, OutputFormat, OutputOption, flat, last_words, moment, usd
 from primecli.session import Session, YesOption, session_of
 from trainer.contracts.toml_config import OverrideError, apply_override, parse_overrides, translate
 
@@ -75,7 +75,7 @@ def _started(cli: Session, run: dict[str, Any], *, follow: bool) -> None:
     if cli.terminal.is_json and follow:
         cli.terminal.line({"run": run}, "")
     else:
-        cli.terminal.facts({"run": run}, [*_facts(run), *sorted(_effective(run).items())])
+        cli.terminal.facts({"run": run}, [*_facts(run), *flat(run.get("effectiveConfig") or {})])
     cli.terminal.success(f"run {run['id']} is {run['status']}")
     cli.show_page(f"/runs/{run['id']}")
 
@@ -121,10 +121,6 @@ def _announce(cli: Session, body: dict[str, Any]) -> None:
             prices = (row["trainingPricePerMtok"], row["inferenceInputPricePerMtok"], row["inferenceOutputPricePerMtok"])
             training, given, sampled = (usd(price) for price in prices)
             cli.terminal.note(f"{name}: {training} training, {given} input, {sampled} output per million tokens")
-
-
-def _effective(run: dict[str, Any]) -> dict[str, Any]:
-    return run.get("effectiveConfig") or {}
 
 
 def _facts(run: dict[str, Any]) -> list[tuple[str, Any]]:
@@ -198,7 +194,8 @@ def logs(
     reply = cli.client.get(f"{RUNS}/{run_id}/logs", **asked)
     cli.terminal.data(reply)
     if not cli.terminal.is_json:
-        cli.terminal.out.print(reply["logs"], markup=False)
+        for line in reply["logs"].splitlines():
+            cli.terminal.out.print(log_line(line), markup=False)
 
 
 @app.command("metrics")
@@ -213,7 +210,7 @@ def metrics(
     cli = session_of(ctx, output)
     reply = cli.client.get(f"{RUNS}/{run_id}/metrics", min_step=min_step, max_step=max_step)
     rows = reply["metrics"]
-    names = [name for name in ("reward_mean", "loss", "grad_norm", "entropy", "mismatch_kl") if any(name in row for row in rows)]
+    names = [name for name in ("reward", "loss", "grad_norm", "entropy", "mismatch_kl") if any(name in row for row in rows)]
     columns = [("step", lambda row: row["step"]), *((name, lambda row, name=name: row.get(name)) for name in names)]
     cli.terminal.table(reply, rows, columns, empty="no step has been committed yet")
 
@@ -245,16 +242,8 @@ _ROLLOUT_COLUMNS = [
     ("advantage", lambda row: row.get("advantage")),
     ("state", lambda row: row.get("state")),
     ("error", lambda row: row.get("error")),
-    ("completion", lambda row: _last_text(row)),
+    ("completion", last_words),
 ]
-
-
-def _last_text(row: dict[str, Any]) -> str:
-    """The end of what the model said: a string, or the last of its messages."""
-    said = row.get("completion") or row.get("preview") or ""
-    if isinstance(said, list) and said:
-        said = said[-1].get("content") if isinstance(said[-1], dict) else said[-1]
-    return " ".join(str(said).split())[:80]
 
 
 @app.command("checkpoints")

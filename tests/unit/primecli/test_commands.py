@@ -67,7 +67,7 @@ class TestTrain:
     def test_prices_come_before_the_question(self, training, config):
         done = training.run("train", config)
         assert done.exit_code == 1
-        assert "$0.060000 training" in done.stderr
+        assert "$0.06 training" in done.stderr
         assert not any(request.method == "POST" for request in training.requests)
 
     def test_json_is_the_servers_reply_and_nothing_else(self, training, config):
@@ -104,13 +104,13 @@ class TestTrain:
         assert training.requests[-1].url.params["force"] == "true"
 
     def test_following_prints_events_and_exits_with_the_outcome(self, training, config):
-        step = {"seq": 2, "kind": "step", "step": 1, "at": "2026-11-29T10:00:01Z", "payload": {"metrics": {"reward_mean": 0.5}}}
+        step = {"seq": 2, "kind": "step", "step": 1, "at": "2026-11-29T10:00:01Z", "payload": {"metrics": {"reward": 0.5}}}
         state = {"seq": 3, "kind": "state", "step": None, "at": "2026-11-29T10:00:02Z", "payload": {"state": "COMPLETED"}}
         training.routes["GET", "/api/v1/rft/runs/crun/events"] = events(("2", step), ("3", state), ("", ""))
         training.routes["GET", "/api/v1/rft/runs/crun"] = {"run": RUN | {"status": "COMPLETED"}}
         done = training.run("train", config, "-y", "--follow")
         assert done.exit_code == 0, done.output
-        assert "reward_mean 0.5" in done.stdout and "COMPLETED" in done.stdout
+        assert "reward 0.5" in done.stdout and "COMPLETED" in done.stdout
 
     def test_a_failed_run_is_exit_code_6_with_its_reason(self, training, config):
         training.routes["GET", "/api/v1/rft/runs/crun/events"] = events(("", ""))
