@@ -8,7 +8,7 @@ import torch
 from tests.numerics.recorded import TEAM, batch, new_pool, recorded, run_id, sample, spec, step_together
 from trainer.contracts.adapters import LoraSpec
 from trainer.contracts.training import LossSpec, OptimizerSpec
-from trainer.core.errors import BadBatch, NoFreeSlot, NotServable, RunMismatch, RunNotOpen, StepOutOfOrder
+from trainer.core.errors import NoFreeSlot, NonFinite, NotServable, RunMismatch, RunNotOpen, StepOutOfOrder
 from trainer.core.packs import train_pack
 
 RUN_A, RUN_B = run_id("a"), run_id("b")
@@ -135,7 +135,7 @@ def test_a_gradient_that_is_not_finite_fails_its_run_alone(tmp_path):
         for row in bad.streams.samples:
             row.signals.rl_weights.fill_(float("inf"))
         pool.train([good, bad])
-        with pytest.raises(BadBatch, match="not finite"):
+        with pytest.raises(NonFinite, match="not finite"):
             pool.commit(bad)
         pool.commit(good)
     assert torch.equal(state(pool, RUN_B), before) and pool.tenant(RUN_B).step == 0

@@ -8,7 +8,8 @@
   DELETE /runs/{run_id}?fencing_token=N   -> 204
 
 Errors: {"detail", "code"}; codes `stale_lease` 409, `run_not_open` 404, `no_free_slot` 503, `step_out_of_order` 409,
-`bad_batch` 422 (the run alone fails), `not_servable` 422.
+`bad_batch` 422 and `non_finite` 422 (the run alone fails, its parameters are untouched), `not_servable` 422, `run_mismatch` 409
+(opened before under another specification), `bad_request` 422, `unauthorized` 401, `too_large` 413, `internal` 500.
 """
 
 from typing import Annotated

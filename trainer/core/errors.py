@@ -16,6 +16,12 @@ class BadBatch(TrainerRefusal):
     code = "bad_batch"
 
 
+class NonFinite(BadBatch):
+    """The batch is well formed, but its gradient overflows."""
+
+    code = "non_finite"
+
+
 class NotServable(TrainerRefusal):
     """An adapter that this pool could not serve: rank, target modules, or a warm start of another shape."""
 

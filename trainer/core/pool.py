@@ -150,7 +150,7 @@ class Pool:
         return next_pack(jobs, self.limits.pack_tokens)
 
     def commit(self, job: StepJob, *, logged: bool = False) -> StepResult:
-        """Make a complete job a step. Raises BadBatch, with nothing changed, when its gradient is not finite.
+        """Make a complete job a step. Raises NonFinite, with nothing changed, when its gradient is not finite.
 
         A step that cannot be made durable for any other reason leaves memory: opening the run again finds it on disk.
         """

@@ -13,7 +13,7 @@ from trainer.contracts.base import PublicId, Wire
 from trainer.contracts.training import LossSpec, OptimizerSpec
 from trainer.core.adapters import Adapter, TargetShape
 from trainer.core.checkpoints import Checkpoint
-from trainer.core.errors import BadBatch
+from trainer.core.errors import NonFinite
 from trainer.core.optimizer import AdamW
 
 SPEC_NAME = "run_spec.json"
@@ -63,10 +63,10 @@ class Tenant:
         }
 
     def check_gradient(self) -> None:
-        """Raises BadBatch, with the gradient dropped, when it is not finite. Parameters and moments are untouched."""
+        """Raises NonFinite, with the gradient dropped, when it is not finite. Parameters and moments are untouched."""
         if not torch.isfinite(self.adapter.grads_P).all():
             self.adapter.grads_P.zero_()
-            raise BadBatch("the batch gives a gradient that is not finite")
+            raise NonFinite("the batch gives a gradient that is not finite")
 
     def apply_gradient(self) -> dict[str, float]:
         """One optimizer step on the accumulated gradient, which is then zero again."""

@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 BODY_BYTES_MAX = 512 * 2**20
 STATUS_OF = {
     "bad_batch": 422,
+    "non_finite": 422,
     "bad_request": 422,
     "not_servable": 422,
     "unauthorized": 401,
