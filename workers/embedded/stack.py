@@ -145,15 +145,16 @@ class Stack:
 
     def _model_services(self) -> list[Service]:
         self.artifacts.mkdir(exist_ok=True)
-        arguments = ["--model", BASE_MODEL, "--artifacts", str(self.artifacts)]
+        # Small packs: a batch that arrives while another run's is being computed joins it at the next pack.
         return [
-            self._python(name, [f"trainer.{module}", *arguments], name)
-            for name, module in (("trainer", "service"), ("inference", "inference"))
+            self._model_service("trainer", "trainer.service", "--pack-tokens", "256"),
+            self._model_service("inference", "trainer.inference"),
         ]
 
-    def _python(self, name: str, module_and_arguments: list[str], port: str) -> Service:
-        command = [sys.executable, "-m", *module_and_arguments, "--port", str(self.ports[port])]
-        return Service(name, command, self.environment(), partial(answers, self.url(port) + "/health"))
+    def _model_service(self, name: str, module: str, *arguments: str) -> Service:
+        command = [sys.executable, "-m", module, "--model", BASE_MODEL, "--artifacts", str(self.artifacts)]
+        command += ["--port", str(self.ports[name]), *arguments]
+        return Service(name, command, self.environment(), partial(answers, self.url(name) + "/health"))
 
     def _web_services(self) -> list[Service]:
         def uvicorn(name: str, application: str, before: bool) -> Service:
