@@ -168,7 +168,8 @@ async def test_a_hanging_rollout_is_cut_off_at_its_deadline(tmp_path: Path):
             await asyncio.Event().wait()
         return await mixed(asked, runner)
 
-    config = run_config(environments=[{"id": "acme/digits", "timeout": 3.0}], failure_pause_fraction=1.0)
+    slots = {"max_inflight_rollouts": 4, "failure_pause_fraction": 1.0}
+    config = run_config(environments=[{"id": "acme/digits", "timeout": 2.0}], **slots)
     async with world(run_spec(config=config), tmp_path, play) as place:
         finish = await attempt(place)
     assert finish.outcome == "completed"

@@ -44,7 +44,7 @@ async def attend(
     async with pool_client(pool_token) as pool_http, asyncio.TaskGroup() as pulse:
         beat = pulse.create_task(keep_beating(control, status, desire, lease_s=spec.lease_s), name="heartbeat")
         sender = pulse.create_task(reporter.run(), name="reporter")
-        place = Workplace(spec, control, reporter, status, desire, runner_dir, pool_http, starter)
+        place = Workplace(spec, control, reporter, status, desire, runner_dir, pool_http, pool_token, starter)
         reporter.log(f"attempt {spec.attempt} of {spec.kind} {spec.subject_id} starts")
         try:
             finish = await _finish_of(place)

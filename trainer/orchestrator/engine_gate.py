@@ -5,30 +5,43 @@ answer within the patience is an infrastructure failure: the rollout is masked a
 """
 
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-
-import httpx
+from typing import TypeVar
 
 from trainer.contracts.events import FailureCode
 from trainer.orchestrator.backoff import Backoff
 from trainer.orchestrator.endings import AttemptOver
 from trainer.orchestrator.engine_client import Engines
+from trainer.orchestrator.link import Answer, Link, LinkError
 from trainer.orchestrator.policies import Policy
 from trainer.orchestrator.services import OnTrouble
 
 PATIENCE_S = 60.0
+ERROR_BYTES_MAX = 64 << 10
+REPLY_BYTES_MAX = 64 << 20
+T = TypeVar("T")
 
 
 class EngineAway(Exception):
     """No answer within the patience; the text says what was tried last."""
 
 
+class _Trouble(Exception):
+    """One try failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineReply:
+    status: int
+    body: bytes
+
+
 @dataclass(slots=True)
 class EngineGate:
     """`away_since_s` is when the engines last stopped answering, None while they answer."""
 
-    http: httpx.AsyncClient
-    pool_url: str
+    link: Link
     engines: Engines | None
     on_trouble: OnTrouble
     patience_s: float = PATIENCE_S
@@ -39,44 +52,62 @@ class EngineGate:
         """Whether the engines were away at some moment after `since_s`."""
         return self.away_since_s is not None or (self.back_at_s is not None and self.back_at_s > since_s)
 
-    async def ask(self, path: str, content: bytes, policy: Policy, *, stream: bool = False) -> httpx.Response:
-        """The engine's answer to one call: a success or a refusal of the request (4xx). Raises EngineAway."""
+    async def ask(self, path: str, content: bytes, policy: Policy) -> EngineReply:
+        """The engine's whole answer to one call: a success or a refusal of the request (4xx). Raises EngineAway."""
+
+        async def call() -> EngineReply:
+            answer = await self._opened(path, content, policy)
+            try:
+                return EngineReply(answer.status, await answer.read(REPLY_BYTES_MAX))
+            except LinkError as error:
+                raise _Trouble(str(error)) from error
+            finally:
+                answer.close()
+
+        return await self._persist(call)
+
+    async def open(self, path: str, content: bytes, policy: Policy) -> Answer:
+        """As `ask`, with the body still to be read; the caller closes it."""
+        return await self._persist(lambda: self._opened(path, content, policy))
+
+    async def _persist(self, call: Callable[[], Awaitable[T]]) -> T:
         backoff = Backoff(give_up_s=self.patience_s)
         while True:
-            problem, response = await self._try(path, content, stream=stream)
-            if response is not None and response.status_code == 404 and policy.path is not None and self.engines is not None:
-                await response.aread()
-                self._away("an engine has forgotten the adapter; loading it again")
-                problem = await self._reload(policy)
-            elif response is not None:
-                self._answered()
-                return response
-            else:
-                self._away(problem)
-            if not await backoff.wait():
-                raise EngineAway(problem or f"the engine does not serve {policy.engine_name}")
+            try:
+                answered = await call()
+            except _Trouble as trouble:
+                self._away(str(trouble))
+                if not await backoff.wait():
+                    raise EngineAway(str(trouble)) from trouble
+                continue
+            self._answered()
+            return answered
 
-    async def _reload(self, policy: Policy) -> str:
-        """Empty once the version is back, else why not."""
-        assert self.engines is not None
+    async def _opened(self, path: str, content: bytes, policy: Policy) -> Answer:
+        """Raises _Trouble for what may be better the next time."""
         try:
-            await self.engines.reload(policy)
+            answer = await self.link.send("POST", path, content)
+        except LinkError as error:
+            raise _Trouble(str(error)) from error
+        forgotten = answer.status == 404 and policy.path is not None and self.engines is not None
+        if not forgotten and answer.status < 500 and answer.status != 429:
+            return answer
+        try:
+            text = (await answer.read(ERROR_BYTES_MAX)).decode("utf-8", "replace")
+        except LinkError as error:
+            text = str(error)
+        finally:
+            answer.close()
+        if forgotten and self.engines is not None:
+            await self._reload(self.engines, policy)
+        raise _Trouble(f"the engine answered {answer.status}: {text[:300]}")
+
+    async def _reload(self, engines: Engines, policy: Policy) -> None:
+        self._away(f"an engine has forgotten {policy.engine_name}; loading it again")
+        try:
+            await engines.reload(policy)
         except AttemptOver as error:
-            return error.message
-        return ""
-
-    async def _try(self, path: str, content: bytes, *, stream: bool) -> tuple[str, httpx.Response | None]:
-        request = self.http.build_request(
-            "POST", self.pool_url + path, content=content, headers={"Content-Type": "application/json"}
-        )
-        try:
-            response = await self.http.send(request, stream=stream)
-        except httpx.TransportError as error:
-            return f"{type(error).__name__}: {error}".rstrip(": "), None
-        if response.status_code < 500 and response.status_code != 429:
-            return "", response
-        await response.aread()
-        return f"the engine answered {response.status_code}: {response.text[:300]}", None
+            raise _Trouble(error.message) from error
 
     def _away(self, problem: str) -> None:
         if self.away_since_s is None:

@@ -7,23 +7,25 @@ the attempt; only what is our fault (no sandbox on this host) fails it.
 import time
 from dataclasses import dataclass
 
-import httpx
-
 from trainer.contracts.base import new_id
 from trainer.contracts.catalogue import model_folder
 from trainer.contracts.events import FailureCode
 from trainer.contracts.internal import Finish, ReleaseVerdict
-from trainer.contracts.rollouts import RolloutEnd, RolloutRequest, RolloutSampling, RunnerLimits, TenantError
+from trainer.contracts.rollouts import MODEL_SOCKET, RolloutEnd, RolloutRequest, RolloutSampling, RunnerLimits, TenantError
 from trainer.orchestrator.canned_engine import DIGEST, CannedEngine
 from trainer.orchestrator.endings import AttemptOver, failed
 from trainer.orchestrator.engine_gate import EngineGate
 from trainer.orchestrator.environments import Environment
+from trainer.orchestrator.link import Link
 from trainer.orchestrator.policies import Policy
 from trainer.orchestrator.runner_client import RunnerSilent
+from trainer.orchestrator.unix_server import serve_unix
 from trainer.orchestrator.verdicts import judge
 from trainer.orchestrator.workplace import Workplace
+from trainer.sandboxing.runners import runner_folder
 
 ROLLOUT_S = 60.0
+ENGINE_S = 5.0
 MAX_TOKENS = 64
 LOG_MAX = 100_000
 
@@ -42,16 +44,12 @@ async def check_release(place: Workplace) -> Finish:
     started_s = time.monotonic()
     if not place.spec.releases:
         raise failed(FailureCode.INTERNAL, "an attempt of kind release came without a release")
-    environment = _environment(place)
-    place.environments = {environment.name: environment}
     try:
-        finding = await _check(place, environment)
+        finding = await _found(place)
     except AttemptOver as ending:
         if ending.code is not FailureCode.ENVIRONMENT_BROKEN:
             return Finish(outcome="failed", code=ending.code, message=ending.message)
         finding = _broken(ending)
-    finally:
-        await place.stop_environments()
     verdict = ReleaseVerdict(
         ok=finding.ok,
         summary=finding.summary[:2000],
@@ -64,21 +62,32 @@ async def check_release(place: Workplace) -> Finish:
     return Finish(outcome="completed", message=finding.summary[:2000], verdict=verdict)
 
 
-def _environment(place: Workplace) -> Environment:
-    spec = place.spec
-    release, model = spec.releases[0], spec.base_model
+async def _found(place: Workplace) -> Finding:
+    """The check with its canned engine, served for as long as it takes."""
+    model = place.spec.base_model
     canned = CannedEngine(model.id, model_folder(model.tokenizer))
-    http = httpx.AsyncClient(transport=httpx.ASGITransport(app=canned.app))
-    gate = EngineGate(http, "http://canned", None, place.reporter.incident, patience_s=5.0)
     place.policies.publish(Policy(model.id, DIGEST))
+    with runner_folder() as folder:
+        async with serve_unix(canned.app, folder / MODEL_SOCKET):
+            link = Link.to_socket(folder / MODEL_SOCKET)
+            environment = _environment(place, EngineGate(link, None, place.reporter.incident, patience_s=ENGINE_S))
+            place.environments = {environment.name: environment}
+            try:
+                return await _check(place, environment)
+            finally:
+                await place.stop_environments()
+                link.close()
+
+
+def _environment(place: Workplace, gate: EngineGate) -> Environment:
+    release = place.spec.releases[0]
     proxy = place.proxy(release.environment, gate, temperature=1.0, max_tokens=MAX_TOKENS)
-    limits = RunnerLimits(max_turns=4, rollout_s=ROLLOUT_S)
     return Environment(
         release.environment,
-        place.start_runner(release, {}, limits),
+        place.start_runner(release, {}, RunnerLimits(max_turns=4, rollout_s=ROLLOUT_S)),
         model_app=proxy.app,
         reporter=place.reporter,
-        meter_name=f"{spec.attempt}.check",
+        meter_name=f"{place.spec.attempt}.check",
     )
 
 

@@ -8,10 +8,9 @@ anything else is an infrastructure failure and its tokens are never trained on.
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
-import httpx
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -19,7 +18,8 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from trainer.contracts.generation import GenerateReply, GenerateRequest, ModelCard
-from trainer.orchestrator.engine_gate import EngineAway, EngineGate
+from trainer.orchestrator.engine_gate import EngineAway, EngineGate, EngineReply
+from trainer.orchestrator.link import Answer, LinkError
 from trainer.orchestrator.model_requests import (
     EngineContradiction,
     Pins,
@@ -33,6 +33,9 @@ from trainer.orchestrator.sessions import CALLS_PER_SESSION_MAX, Call, Session, 
 BODY_BYTES_MAX = 16 << 20
 LIVE_CALLS_MAX = 16_384
 SESSION_HEADER = "x-session-id"
+GENERATE, CHAT = "/inference/v1/generate", "/v1/chat/completions"
+OUR_STATUSES = frozenset({401, 403, 404, 409})
+"""Refusals that no request of a sandbox can cause."""
 
 
 class Refused(Exception):
@@ -46,7 +49,7 @@ class Refused(Exception):
 class RecordedStream(StreamingResponse):
     """Server-sent events whose end is noticed however it comes, the caller's going away before the first one included."""
 
-    def __init__(self, events: AsyncIterator[bytes], close: Callable[[], Awaitable[None]]):
+    def __init__(self, events: AsyncIterator[bytes], close: Callable[[], None]):
         super().__init__(events, media_type="text/event-stream")
         self._close = close
 
@@ -54,7 +57,7 @@ class RecordedStream(StreamingResponse):
         try:
             await super().__call__(scope, receive, send)
         finally:
-            await self._close()
+            self._close()
 
 
 class RolloutProxy:
@@ -70,8 +73,8 @@ class RolloutProxy:
         self.app = Starlette(
             routes=[
                 Route("/v1/models", self._models, methods=["GET"]),
-                Route("/inference/v1/generate", self._generate, methods=["POST"]),
-                Route("/v1/chat/completions", self._chat, methods=["POST"]),
+                Route(GENERATE, self._generate, methods=["POST"]),
+                Route(CHAT, self._chat, methods=["POST"]),
             ],
             exception_handlers={Refused: _render},
         )
@@ -103,9 +106,9 @@ class RolloutProxy:
             self._leave(session)
 
     async def _generated(self, session: Session, policy: Policy, asked: GenerateRequest) -> Response:
-        answer = await self._ask("/inference/v1/generate", asked.model_dump_json().encode(), policy, session)
+        body = await self._ask(GENERATE, asked.model_dump_json().encode(), policy, session)
         try:
-            reply = checked_generate(GenerateReply.model_validate_json(answer.content), digest=policy.digest)
+            reply = checked_generate(GenerateReply.model_validate_json(body), digest=policy.digest)
         except (EngineContradiction, ValueError) as error:
             raise self._infrastructure(session, f"engine reply refused: {error}", status=502) from None
         choice = reply.choices[0]
@@ -142,38 +145,44 @@ class RolloutProxy:
 
     async def _open_stream(self, session: Session, policy: Policy, content: bytes) -> Response:
         try:
-            answer = await self._ask("/v1/chat/completions", content, policy, session, stream=True)
+            answer = await self._gate.open(CHAT, content, policy)
+            if answer.status != 200:
+                reply = EngineReply(answer.status, await answer.read(BODY_BYTES_MAX))
+                answer.close()
+                raise self._refused(session, reply)
+        except EngineAway as error:
+            self._leave(session)
+            raise self._infrastructure(session, str(error), status=503) from None
         except BaseException:
             self._leave(session)
             raise
         return RecordedStream(self._streamed(session, policy, answer), lambda: self._close_stream(session, answer))
 
     async def _chatted(self, session: Session, policy: Policy, content: bytes) -> Response:
-        answer = await self._ask("/v1/chat/completions", content, policy, session)
+        body = await self._ask(CHAT, content, policy, session)
         try:
-            self._record_chat(session, policy, answer.json())
-        except (KeyError, TypeError, ValueError) as error:
+            self._record_chat(session, policy, json.loads(body))
+        except (EngineContradiction, KeyError, TypeError, ValueError) as error:
             raise self._infrastructure(session, f"engine reply refused: {error}", status=502) from None
-        return Response(answer.content, media_type="application/json")
+        return Response(body, media_type="application/json")
 
-    async def _streamed(self, session: Session, policy: Policy, answer: httpx.Response) -> AsyncIterator[bytes]:
+    async def _streamed(self, session: Session, policy: Policy, answer: Answer) -> AsyncIterator[bytes]:
         """Pass the engine's events on as they come; the last one with usage becomes the record."""
-        last: dict[str, Any] | None = None
+        last, pending = None, b""
         try:
-            async for line in answer.aiter_lines():
-                if line.startswith("data: {") and '"usage"' in line:
-                    event = json.loads(line.removeprefix("data: "))
-                    last = event if event.get("usage") else last
-                yield (line + "\n").encode()
+            async for part in answer.chunks():
+                *lines, pending = (pending + part).split(b"\n")
+                last = next((found for line in reversed(lines) if (found := _with_usage(line))), last)
+                yield part
             if last is None:
                 raise EngineContradiction("the stream ended without usage")
             self._record_chat(session, policy, last)
-        except (httpx.TransportError, EngineContradiction, KeyError, TypeError, ValueError) as error:
+        except (LinkError, EngineContradiction, KeyError, TypeError, ValueError) as error:
             session.infrastructure = f"stream broken: {type(error).__name__}: {error}"
 
-    async def _close_stream(self, session: Session, answer: httpx.Response) -> None:
+    def _close_stream(self, session: Session, answer: Answer) -> None:
         self._leave(session)
-        await answer.aclose()
+        answer.close()
 
     def _record_chat(self, session: Session, policy: Policy, reply: dict[str, Any]) -> None:
         digest = reply["adapter"]["digest"]
@@ -195,17 +204,22 @@ class RolloutProxy:
             )
         )
 
-    async def _ask(self, path: str, content: bytes, policy: Policy, session: Session, *, stream: bool = False) -> httpx.Response:
+    async def _ask(self, path: str, content: bytes, policy: Policy, session: Session) -> bytes:
+        """The body of a success. Raises Refused."""
         try:
-            answer = await self._gate.ask(path, content, policy, stream=stream)
+            reply = await self._gate.ask(path, content, policy)
         except EngineAway as error:
             raise self._infrastructure(session, str(error), status=503) from None
-        if answer.is_success:
-            return answer
-        await answer.aread()
-        if answer.status_code in (401, 403, 404, 409):
-            raise self._infrastructure(session, f"the engine answered {answer.status_code}: {answer.text[:300]}", status=503)
-        raise Refused(answer.status_code, _message(answer), "bad_request")
+        if reply.status != 200:
+            raise self._refused(session, reply)
+        return reply.body
+
+    def _refused(self, session: Session, reply: EngineReply) -> Refused:
+        """What the engine's refusal is to the sandbox: its own bad request, or a failure of ours."""
+        message = _message(reply.body)
+        if reply.status in OUR_STATUSES:
+            return self._infrastructure(session, f"the engine answered {reply.status}: {message}", status=503)
+        return Refused(reply.status, message, "bad_request")
 
     def _infrastructure(self, session: Session, message: str, *, status: int) -> Refused:
         session.infrastructure = message
@@ -255,11 +269,19 @@ async def _unless_disconnected(request: Request, answering: Coroutine[Any, Any, 
         call.cancel()
 
 
-def _message(answer: httpx.Response) -> str:
+def _with_usage(line: bytes) -> dict[str, Any] | None:
+    """The event of a line that carries usage."""
+    if not line.startswith(b"data: {") or b'"usage"' not in line:
+        return None
+    event = json.loads(line[len(b"data: ") :])
+    return event if event.get("usage") else None
+
+
+def _message(body: bytes) -> str:
     try:
-        return str(answer.json()["error"]["message"])[:1000]
+        return str(json.loads(body)["error"]["message"])[:1000]
     except (ValueError, KeyError, TypeError):
-        return answer.text[:1000]
+        return body[:1000].decode("utf-8", "replace")
 
 
 async def _render(request: Request, error: Exception) -> Response:

@@ -8,9 +8,8 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import httpx
 from pydantic import ValidationError
 
 from trainer.contracts.base import Wire
@@ -24,6 +23,7 @@ from trainer.contracts.rollouts import (
     TaskPage,
     TenantError,
 )
+from trainer.orchestrator.link import Answer, Link, LinkError
 
 ANSWER_BYTES_MAX = 8 << 20
 SILENT_S = 45.0
@@ -45,15 +45,14 @@ class TenantRefused(Exception):
 
 
 class RunnerClient:
-    """`http` is bound to the runner's socket."""
+    """`link` leads to the runner's socket."""
 
-    def __init__(self, http: httpx.AsyncClient):
-        self._http = http
+    def __init__(self, link: Link):
+        self._link = link
 
     async def tasks(self, cursor: int, limit: int) -> TaskPage:
         """Raises TenantRefused, RunnerSilent."""
-        body = await self._ask("GET", f"/tasks?cursor={cursor}&limit={limit}", None)
-        return _parsed(TaskPage, body)
+        return _parsed(TaskPage, await self._ask("GET", f"/tasks?cursor={cursor}&limit={limit}", None))
 
     async def score_group(self, request: GroupScoreRequest) -> GroupScores:
         """Raises TenantRefused, RunnerSilent."""
@@ -62,58 +61,60 @@ class RunnerClient:
     async def roll(self, request: RolloutRequest) -> RolloutEnd:
         """Drive one rollout to its end; a refusal is a failed rollout. Raises RunnerSilent."""
         try:
-            async with (
-                asyncio.timeout(request.deadline_s + GRACE_S),
-                self._http.stream("POST", "/rollouts", **_json(request), timeout=SILENT_S) as response,
-            ):
-                if not response.is_success:
-                    error = _refusal(await _bounded(response), response.status_code)
-                    return RolloutEnd(state="failed", errors=[error], fault="tenant")
-                async for line in _lines(response):
-                    if b'"alive"' not in line[:64]:
-                        return _parsed(RolloutEnd, line)
-                    _parsed(RolloutAlive, line)
-        except (httpx.HTTPError, TimeoutError) as error:
+            async with asyncio.timeout(request.deadline_s + GRACE_S):
+                answer = await self._link.send("POST", "/rollouts", request.model_dump_json().encode())
+                try:
+                    return await _ended(answer)
+                finally:
+                    answer.close()
+        except (LinkError, TimeoutError) as error:
             raise RunnerSilent(f"during a rollout: {_short(error)}") from error
-        raise RunnerSilent("a rollout ended without a result")
 
     async def cancel(self, rollout_id: str) -> None:
         """Ask; the rollout's own stream then ends. A runner that does not answer is its supervisor's business."""
-        with contextlib.suppress(httpx.HTTPError):
-            await self._http.delete(f"/rollouts/{rollout_id}", timeout=CALL_S)
+        with contextlib.suppress(RunnerSilent, TenantRefused):
+            await self._ask("DELETE", f"/rollouts/{rollout_id}", None)
 
     async def _ask(self, method: str, path: str, message: Wire | None) -> bytes:
+        body = b"" if message is None else message.model_dump_json().encode()
         try:
-            async with (
-                asyncio.timeout(CALL_S),
-                self._http.stream(method, path, **_json(message), timeout=CALL_S) as response,
-            ):
-                body = await _bounded(response)
-        except (httpx.HTTPError, TimeoutError) as error:
+            async with asyncio.timeout(CALL_S):
+                answer = await self._link.send(method, path, body)
+                try:
+                    content = await answer.read(ANSWER_BYTES_MAX)
+                finally:
+                    answer.close()
+        except (LinkError, TimeoutError) as error:
             raise RunnerSilent(f"{method} {path}: {_short(error)}") from error
-        if not response.is_success:
-            raise TenantRefused(_refusal(body, response.status_code))
-        return body
+        if answer.status != 200:
+            raise TenantRefused(_refusal(content, answer.status))
+        return content
 
 
-def _json(message: Wire | None) -> dict[str, Any]:
-    if message is None:
-        return {}
-    return {"content": message.model_dump_json().encode(), "headers": {"Content-Type": "application/json"}}
+async def _ended(answer: Answer) -> RolloutEnd:
+    if answer.status != 200:
+        error = _refusal(await answer.read(ANSWER_BYTES_MAX), answer.status)
+        return RolloutEnd(state="failed", errors=[error], fault="tenant")
+    end = None
+    async for line in _lines(answer):
+        if b'"alive"' in line[:64]:
+            _parsed(RolloutAlive, line)
+        elif end is None:
+            end = _parsed(RolloutEnd, line)
+    if end is None:
+        raise RunnerSilent("a rollout ended without a result")
+    return end
 
 
-async def _bounded(response: httpx.Response) -> bytes:
-    body = b""
-    async for chunk in response.aiter_raw():
-        body += chunk
-        _check_size(body)
-    return body
-
-
-async def _lines(response: httpx.Response) -> AsyncIterator[bytes]:
-    """Lines of the body, none longer than the limit."""
-    pending = b""
-    async for chunk in response.aiter_raw():
+async def _lines(answer: Answer) -> AsyncIterator[bytes]:
+    """Lines of the body, none longer than the limit, none of them later than the runner may be silent."""
+    pending, chunks = b"", answer.chunks()
+    while True:
+        try:
+            async with asyncio.timeout(SILENT_S):
+                chunk = await anext(chunks)
+        except StopAsyncIteration:
+            break
         *lines, pending = (pending + chunk).split(b"\n")
         for line in lines:
             if line:

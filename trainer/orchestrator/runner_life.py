@@ -10,11 +10,11 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-import httpx
 from starlette.types import ASGIApp
 
 from trainer.contracts.internal import UsageIn
 from trainer.contracts.rollouts import MODEL_SOCKET, RunnerHealth
+from trainer.orchestrator.link import Link
 from trainer.orchestrator.reporting import Reporter
 from trainer.orchestrator.runner_client import RunnerClient
 from trainer.orchestrator.sandbox_meter import SandboxMeter
@@ -40,7 +40,7 @@ class Runner(Protocol):
     def sandbox(self) -> Box: ...
 
     @property
-    def http(self) -> httpx.AsyncClient: ...
+    def socket_path(self) -> Path: ...
 
     @property
     def health(self) -> RunnerHealth: ...
@@ -60,7 +60,8 @@ class RunnerLife:
     """Made by `begin`."""
 
     def __init__(self, runner: Runner, stack: contextlib.AsyncExitStack, *, meter: SandboxMeter, reporter: Reporter):
-        self.client = RunnerClient(runner.http)
+        self._link = Link.to_socket(runner.socket_path)
+        self.client = RunnerClient(self._link)
         self.health = runner.health
         self._runner = runner
         self._stack = stack
@@ -113,6 +114,7 @@ class RunnerLife:
         """Kill the sandbox. Returns the seconds that became billable by its end."""
         self.forward_logs()
         await self._stack.aclose()
+        self._link.close()
         return self._meter.due(time.monotonic(), ended=True)
 
     def usage(self) -> list[UsageIn]:

@@ -21,11 +21,14 @@ OnTrouble = Callable[[str, str], None]
 """(code, message): told when a service goes away and when it is back."""
 
 
+def pool_headers(token: str | None) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"} if token else {}
+
+
 def pool_client(token: str | None) -> httpx.AsyncClient:
     """The client for trainer and engines; `token` is the pool's bearer."""
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=256)
-    return httpx.AsyncClient(headers=headers, timeout=CALL_TIMEOUT, limits=limits, trust_env=False)
+    return httpx.AsyncClient(headers=pool_headers(token), timeout=CALL_TIMEOUT, limits=limits, trust_env=False)
 
 
 @dataclass(slots=True)

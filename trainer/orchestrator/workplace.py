@@ -19,13 +19,14 @@ from trainer.orchestrator.engine_client import Engines
 from trainer.orchestrator.engine_gate import EngineGate
 from trainer.orchestrator.environments import Environment
 from trainer.orchestrator.heartbeat import Desire, Status
+from trainer.orchestrator.link import Link
 from trainer.orchestrator.model_requests import Pins
 from trainer.orchestrator.policies import PolicyTable
 from trainer.orchestrator.reporting import Reporter
 from trainer.orchestrator.rollout_proxy import RolloutProxy
 from trainer.orchestrator.runner_life import StartRunner
 from trainer.orchestrator.runner_start import runner_starter
-from trainer.orchestrator.services import Service
+from trainer.orchestrator.services import Service, pool_headers
 from trainer.orchestrator.sessions import SessionBook
 
 Starter = Callable[..., StartRunner]
@@ -43,6 +44,7 @@ class Workplace:
     desire: Desire
     runner_dir: Path
     pool_http: httpx.AsyncClient
+    pool_token: str | None
     starter: Starter = runner_starter
     policies: PolicyTable = field(default_factory=PolicyTable)
     sessions: SessionBook = field(default_factory=SessionBook)
@@ -80,7 +82,7 @@ class Workplace:
         )
 
     def gate(self, engines: Engines) -> EngineGate:
-        return EngineGate(self.pool_http, self.pool.pool_url, engines, self.reporter.incident)
+        return EngineGate(Link.to_url(self.pool.pool_url, pool_headers(self.pool_token)), engines, self.reporter.incident)
 
     def proxy(self, environment: str, gate: EngineGate, *, temperature: float, max_tokens: int) -> RolloutProxy:
         context_tokens = self.spec.base_model.context_tokens

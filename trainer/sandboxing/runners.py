@@ -73,6 +73,11 @@ class RunnerHandle:
     health: RunnerHealth
     _socket_fd: int
 
+    @property
+    def socket_path(self) -> Path:
+        """The socket that was checked at the start, by a path that the tenant cannot change. Good until `stop`."""
+        return Path(f"/proc/self/fd/{self._socket_fd}")
+
     async def check(self) -> RunnerHealth:
         """Ask again. Raises RunnerLost when there is no proper answer within 5 s: a reward that blocks does that."""
         try:
