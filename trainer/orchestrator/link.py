@@ -94,6 +94,7 @@ class Link:
     headers: Mapping[str, str] = field(default_factory=dict)
     prefix: str = ""
     _idle: list[Connection] = field(default_factory=list)
+    _busy: set[asyncio.StreamWriter] = field(default_factory=set)
     _closed: bool = False
 
     @classmethod
@@ -129,15 +130,18 @@ class Link:
         return await self._exchange(await self._connected(), method, path, body)
 
     def give_back(self, connection: Connection, *, keep: bool) -> None:
+        self._busy.discard(connection[1])
         if keep and not self._closed and len(self._idle) < IDLE_MAX:
             self._idle.append(connection)
         else:
             connection[1].close()
 
     def close(self) -> None:
+        """Close every connection; whoever waits on one gets a LinkError."""
         self._closed = True
-        while self._idle:
-            self._idle.pop()[1].close()
+        for writer in [*self._busy, *(writer for _, writer in self._idle)]:
+            writer.close()
+        self._idle.clear()
 
     async def _connected(self) -> Connection:
         try:
@@ -148,17 +152,17 @@ class Link:
 
     async def _exchange(self, connection: Connection, method: str, path: str, body: bytes) -> Answer:
         reader, writer = connection
+        self._busy.add(writer)
         fields = {"Host": self.host, "Content-Length": str(len(body)), "Content-Type": "application/json", **self.headers}
         lines = [f"{method} {self.prefix}{path} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items()), "", ""]
         try:
             writer.write("\r\n".join(lines).encode("latin-1") + body)
             await writer.drain()
             status, headers = _parsed_head(await reader.readuntil(b"\r\n\r\n"))
-        except (OSError, ValueError, EOFError, asyncio.LimitOverrunError) as error:
-            writer.close()
-            raise LinkError(_words(error)) from error
-        except BaseException:
-            writer.close()
+        except BaseException as error:
+            self.give_back(connection, keep=False)
+            if isinstance(error, OSError | ValueError | EOFError | asyncio.LimitOverrunError):
+                raise LinkError(_words(error)) from error
             raise
         return Answer(status, headers, self, connection)
 
