@@ -28,7 +28,7 @@ from workers.embedded.stack import REPOSITORY, Stack
 
 RULES = ("sum", "max")
 RUN_DEADLINE_S = 900.0
-POLL_S = 0.5
+POLL_S = 1.0
 SPARKS = "▁▂▃▄▅▆▇█"
 ENDED = {"COMPLETED", "FAILED", "STOPPED", "PAUSED"}
 console = Console(highlight=False)
@@ -85,22 +85,26 @@ def follow(teams: list[Team], steps: int) -> None:
     deadline = time.monotonic() + RUN_DEADLINE_S
     with Progress(*columns, console=console) as progress:
         bars = {team.rule: progress.add_task(f"team {team.rule}", total=steps) for team in teams}
+        seen = dict.fromkeys(bars, 0)
         open_teams = list(teams)
         while open_teams:
             if time.monotonic() > deadline:
                 raise DemoError(f"the runs did not end within {RUN_DEADLINE_S:.0f} s")
             time.sleep(POLL_S)
             for team in list(open_teams):
-                run, points = team.run(), team.metrics()
-                reward = points[-1]["reward"] if points else float("nan")
-                text = f"team {team.rule:<4} {run['status'].lower():<9} reward {reward:.2f}"
-                progress.update(bars[team.rule], completed=points[-1]["step"] if points else 0, description=text)
+                run, points = team.run(), team.metrics(after=seen[team.rule])
+                reward = f"reward {points[-1]['reward']:.2f}" if points else ""
+                seen[team.rule] = points[-1]["step"] if points else seen[team.rule]
+                text = f"team {team.rule:<4} {run['status'].lower():<9} {reward}"
+                progress.update(bars[team.rule], completed=seen[team.rule], description=text if points else None)
                 if run["status"] in ENDED:
                     open_teams.remove(team)
-                    if run["status"] != "COMPLETED":
-                        raise DemoError(
-                            f"team {team.rule}'s run ended {run['status']}: {run['failureAnalysis'] or run['errorMessage']}"
-                        )
+                    _require_completed(team, run)
+
+
+def _require_completed(team: Team, run: dict[str, Any]) -> None:
+    if run["status"] != "COMPLETED":
+        raise DemoError(f"team {team.rule}'s run ended {run['status']}: {run['failureAnalysis'] or run['errorMessage']}")
 
 
 def training_figures(team: Team) -> None:

@@ -73,8 +73,9 @@ class Team:
         reply = self.prime("train", str(config), *overrides, "-y")
         self.run_id = reply.get("run", reply)["id"]
 
-    def metrics(self) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = self.prime.get(f"/rft/runs/{self.run_id}/metrics", limit=100_000)["metrics"]
+    def metrics(self, *, after: int = 0) -> list[dict[str, Any]]:
+        """One row per committed step later than `after`."""
+        rows: list[dict[str, Any]] = self.prime.get(f"/rft/runs/{self.run_id}/metrics", min_step=after + 1)["metrics"]
         return rows
 
     def run(self) -> dict[str, Any]:
