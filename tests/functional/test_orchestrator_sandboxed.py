@@ -1,0 +1,129 @@
+"""The orchestrator with real environments in real sandboxes: what their owners read when they are broken, and that good ones run.
+
+Engine, trainer and control plane are the small world's; the wheel is fetched over HTTP and installed by the orchestrator itself.
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+
+from tests.fixtures.orchestrator_world import serve, tiny, world
+from tests.fixtures.runner import ENVIRONMENT_PLACES, build_wheel, release_spec
+from trainer.contracts.base import new_id
+from trainer.contracts.internal import AttemptSpec, Finish, ServedModel
+from trainer.contracts.rollouts import ReleaseSpec
+from trainer.orchestrator.__main__ import attend
+from trainer.orchestrator.control import ControlClient, internal_client
+
+pytestmark = pytest.mark.timeout(300)
+
+Packed = Callable[[str], Path]
+
+
+@pytest.fixture(scope="module")
+def packed(base_venv, sandbox_driver, tmp_path_factory) -> Packed:
+    """`packed("digit_sum")`: the wheel of that environment, built once."""
+    wheels: dict[str, Path] = {}
+
+    def pack(module: str) -> Path:
+        if module not in wheels:
+            source = next(place / module for place in ENVIRONMENT_PLACES if (place / module).is_dir())
+            wheels[module] = build_wheel(base_venv, source, tmp_path_factory.mktemp(module))
+        return wheels[module]
+
+    return pack
+
+
+def spec_of(kind: str, release: ReleaseSpec, **changes) -> AttemptSpec:
+    environment = {"id": release.environment, "timeout": changes.pop("timeout", 60.0)}
+    work = {
+        "run": {
+            "run": {
+                "model": {"name": "tiny"},
+                "environments": [environment],
+                "max_steps": 2,
+                "batch_size": 8,
+                "rollouts_per_example": 4,
+                "max_tokens": 8,
+            }
+        },
+        "eval": {
+            "eval": {"environment": environment, "model": "tiny", "num_examples": 6},
+            "served_model": ServedModel(engine_name="tiny"),
+        },
+        "release": {},
+    }[kind]
+    identity = {"kind": kind, "subject_id": new_id(), "team_id": new_id(), "attempt": 1, "segment": 1, "fencing_token": 1}
+    return AttemptSpec.model_validate(identity | {"lease_s": 30.0, "base_model": tiny(), "releases": [release]} | work)
+
+
+async def done(kind: str, wheel: Path, runner_dir: Path, artifacts: Path, **changes):
+    """The finished attempt and the control plane that heard of it."""
+    module = wheel.name.split("-")[0]
+    files = Starlette(routes=[Mount("/", StaticFiles(directory=str(wheel.parent)))])
+    async with serve(files) as origin:
+        identity = {"wheel_url": f"{origin}/{wheel.name}", "release_id": f"sandboxed-{module}"}
+        release = release_spec(wheel, module).model_copy(update=identity)
+        async with world(spec_of(kind, release, **changes), artifacts, None) as place:
+            control = ControlClient(internal_client(place.control_url, "token"))
+            finish: Finish = await attend(control, runner_dir=runner_dir, pool_token=None)
+            await control.aclose()
+    return finish, place
+
+
+async def test_a_run_of_a_real_environment_trains(packed: Packed, runner_dir: Path, tmp_path: Path):
+    finish, place = await done("run", packed("digit_sum"), runner_dir, tmp_path)
+    assert finish.outcome == "completed"
+    trained = [row for row in place.control.summaries("train") if row.trained]
+    assert len(trained) == 16 and all(row.preview and row.input_tokens > 0 and row.turns == 1 for row in trained)
+    assert place.engine.salts == {place.control.spec.team_id}
+    assert place.control.usage["sandbox_seconds", "1.tests/digit_sum.1.0"] > 0
+
+
+async def test_an_import_that_fails_is_named_within_a_minute(packed: Packed, runner_dir: Path, tmp_path: Path):
+    started_s = time.monotonic()
+    finish, _ = await done("run", packed("broken_import"), runner_dir, tmp_path)
+    assert (finish.outcome, finish.code) == ("failed", "environment_broken")
+    assert finish.detail["module"].startswith("broken_import/") and finish.detail["line"] > 0
+    assert str(finish.detail["line"]) in finish.message
+    assert time.monotonic() - started_s < 60
+
+
+@pytest.mark.parametrize(("module", "words"), [("raising_reward", "raising_reward/"), ("nan_reward", "nan")])
+async def test_rewards_that_fail_pause_the_run_and_name_the_cause(packed, runner_dir, tmp_path, module, words):
+    finish, place = await done("run", packed(module), runner_dir, tmp_path)
+    assert (finish.outcome, finish.code) == ("paused", "environment_failing")
+    assert words in finish.message
+    assert all(row.reward is None and not row.trained for row in place.control.summaries() if row.state != "cancelled")
+
+
+async def test_rewards_that_hang_are_cut_off_and_pause_the_run(packed: Packed, runner_dir: Path, tmp_path: Path):
+    finish, place = await done("run", packed("hanging_reward"), runner_dir, tmp_path, timeout=3.0)
+    assert (finish.outcome, finish.code) == ("paused", "environment_failing")
+    cut_off = [row for row in place.control.summaries() if row.state == "deadline"]
+    assert cut_off and all(row.input_tokens > 0 and row.billed for row in cut_off)
+
+
+async def test_an_evaluation_of_a_real_environment_has_a_mean(packed: Packed, runner_dir: Path, tmp_path: Path):
+    finish, place = await done("eval", packed("digit_sum"), runner_dir, tmp_path)
+    assert finish.outcome == "completed" and finish.eval_result is not None
+    assert (finish.eval_result.rollouts, finish.eval_result.failed) == (6, 0)
+    assert all(row.output_tokens == 2 for row in place.control.summaries("eval"))
+
+
+@pytest.mark.parametrize(
+    ("module", "ok", "place"),
+    [("digit_sum", True, None), ("broken_import", False, "broken_import/"), ("nan_reward", False, None)],
+)
+async def test_a_release_check_says_green_or_red_and_where(packed, runner_dir, tmp_path, module, ok, place):
+    finish, _ = await done("release", packed(module), runner_dir, tmp_path)
+    verdict = finish.verdict
+    assert finish.outcome == "completed" and verdict is not None
+    assert verdict.ok == ok, verdict.summary
+    assert (verdict.module or "").startswith(place or "")
+    assert (verdict.line is not None) == (place is not None)
