@@ -385,6 +385,20 @@ async def test_evaluations_during_a_run_share_its_axis(tmp_path: Path):
     assert all(event.payload["rollouts"] == 6 for event in evals)
 
 
+async def test_an_evaluation_rollout_that_never_returns_delays_nothing_for_good(tmp_path: Path):
+    async def play(asked, runner):
+        if asked.client == "eval" and asked.task == 0:
+            await asyncio.Event().wait()
+        return await mixed(asked, runner)
+
+    plan = {"environments": [{"id": "acme/digits", "timeout": 2.0}], "interval": 4, "num_examples": 2}
+    async with world(run_spec(config=run_config(eval=plan)), tmp_path, play) as place:
+        finish = await attempt(place)
+    assert finish.outcome == "completed"
+    first = next(event for event in place.control.of_kind("eval") if event.step == 0)
+    assert (first.payload["rollouts"], first.payload["failed"]) == (2, 1)
+
+
 def eval_spec(**changes) -> AttemptSpec:
     config = EvalConfig.model_validate(
         {"environment": {"id": "acme/digits", "timeout": 60.0}, "model": "tiny", "num_examples": 20, "rollouts_per_example": 2}

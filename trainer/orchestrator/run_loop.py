@@ -21,7 +21,7 @@ import asyncio
 import time
 from dataclasses import dataclass
 
-from trainer.contracts.events import EventKind
+from trainer.contracts.events import EventKind, RunState
 from trainer.contracts.internal import CheckpointReport, UsageBatch
 from trainer.contracts.run_config import RunConfig
 from trainer.contracts.training import RunOpened, StepResult
@@ -101,6 +101,8 @@ class Run:
         self._dispatcher.next_step = self._step + 1
 
     async def train(self) -> None:
+        """Step until the last one. Raises AttemptOver."""
+        self._place.reporter.emit(EventKind.STATE, {"state": RunState.RUNNING, "reason": ""}, step=self._step)
         await self._evals.maybe_start(self._step)
         while self._step < self._config.max_steps:
             started_s = time.monotonic()
