@@ -22,7 +22,8 @@ function options(width: number, series: Series[], range: [number, number] | unde
     width,
     height: HEIGHT,
     scales: { x: { time: false }, y: range ? { range } : {} },
-    axes: [axis, { ...axis, size: 52 }],
+    // Steps are whole: no tick between two of them.
+    axes: [{ ...axis, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000] }, { ...axis, size: 52 }],
     cursor: { points: { size: 6 } },
     series: [
       { label: "step" },

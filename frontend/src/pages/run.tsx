@@ -97,7 +97,7 @@ function Curves({ run, events }: { run: Run; events: RunEvent[] }) {
         <Stat value={ratio(last["tokens_per_s"], 0)} label="tokens a second" />
       </div>
       <Chart title="Reward" steps={steps} series={reward} />
-      <div className="grid">
+      <div className="charts">
         <Chart title="Loss" steps={steps} series={other.loss} />
         <Chart title="Entropy and mismatch" steps={steps} series={other.entropy} />
         <Chart title="Staleness" steps={steps} series={other.stale} />
@@ -109,8 +109,9 @@ function Curves({ run, events }: { run: Run; events: RunEvent[] }) {
 
 function Log({ events }: { events: RunEvent[] }) {
   const lines = events.filter((event) => event.kind !== "step").slice(-1000).map((event) => {
-    const { component = event.kind, message, state, reason } = event.payload as Record<string, string | undefined>;
-    return `${event.at.slice(11, 19)}  ${component.padEnd(13)} ${message ?? [state, reason].filter(Boolean).join(": ") ?? ""}`;
+    const { component = event.kind, message, state, reason, version } = event.payload as Record<string, string | undefined>;
+    const text = message ?? (version === undefined ? [state, reason].filter(Boolean).join(": ") : `version ${version} is served`);
+    return `${event.at.slice(11, 19)}  ${component.padEnd(13)} ${text}`;
   });
   return <pre className="logs" aria-live="polite">{lines.join("\n") || "Nothing logged yet."}</pre>;
 }
