@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -149,10 +150,8 @@ def run_demo(stack: Stack, clock: Clock, *, steps: int, rollouts: int) -> dict[s
     teams = [Team(rule, Prime(stack.root / "home" / f"team-{rule}", stack.origin)) for rule in RULES]
     first, second = teams
     before, packs_before = operator_view(stack, "trainer", "/health"), operator_view(stack, "trainer", "/stats")
-    with clock.stage("arrive", "Two teams sign up, top up and push what they pay for"):
-        for team in teams:
-            team.arrive()
-            team.push()
+    with clock.stage("arrive", "Two teams sign up, top up and push what they pay for"), ThreadPoolExecutor(len(teams)) as pool:
+        for team in pool.map(Team.settle, teams):
             console.print(f"team {team.rule:<4} pushed {team.environment}")
     with clock.stage("base_eval", "The base model, before"):
         evaluate([(team, "base_eval", "tiny", team.environment) for team in teams], rollouts)
@@ -167,14 +166,8 @@ def run_demo(stack: Stack, clock: Clock, *, steps: int, rollouts: int) -> dict[s
             team.call_deployment()
     with clock.stage("adapter_eval", "The adapters, on their own and on the other's reward"):
         own = [(team, "adapter_eval", team.served_name, team.environment) for team in teams]
-        evaluate(own, rollouts)
-        evaluate(
-            [
-                (first, "cross_eval", first.served_name, second.environment),
-                (second, "cross_eval", second.served_name, first.environment),
-            ],
-            rollouts,
-        )
+        cross = [(team, "cross_eval", team.served_name, other.environment) for team, other in ((first, second), (second, first))]
+        evaluate(own + cross, rollouts)
     with clock.stage("bill", "The bill, recomputed from the records"):
         bills = {team.rule: recompute(team) for team in teams}
         show(teams, bills)

@@ -34,6 +34,11 @@ class Team:
     def served_name(self) -> str:
         return f"{self.adapter['baseModel']}:{self.adapter['id']}"
 
+    def settle(self) -> "Team":
+        self.arrive()
+        self.push()
+        return self
+
     def arrive(self) -> None:
         """Sign up, or come back with the key that the home folder holds."""
         key_file = self.prime.home / "demo-key"

@@ -16,6 +16,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from celery import Celery
+from kombu.exceptions import OperationalError
+
 from workers.embedded.postgres import Postgres
 from workers.embedded.supervisor import Service
 from workers.embedded.valkey import Valkey
@@ -23,6 +26,7 @@ from workers.embedded.valkey import Valkey
 REPOSITORY = Path(__file__).resolve().parents[2]
 PORT_NAMES = ("web", "internal", "trainer", "inference", "valkey")
 HEALTH_TIMEOUT_S = 5.0
+PING_TIMEOUT_S = 1.0
 BASE_MODEL = "tiny"
 POOL_NAME = "embedded"
 PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "USER", "LOGNAME", "VIRTUAL_ENV", "SSL_CERT_FILE")
@@ -154,14 +158,15 @@ class Stack:
     def _model_service(self, name: str, module: str, *arguments: str) -> Service:
         command = [sys.executable, "-m", module, "--model", BASE_MODEL, "--artifacts", str(self.artifacts)]
         command += ["--port", str(self.ports[name]), *arguments]
-        return Service(name, command, self.environment(), partial(answers, self.url(name) + "/health"))
+        return Service(name, command, self.environment(), partial(answers, self.url(name) + "/health"), others_wait=False)
 
     def _web_services(self) -> list[Service]:
         def uvicorn(name: str, application: str, before: bool) -> Service:
             command = [sys.executable, "-m", "uvicorn", application, "--host", "127.0.0.1", "--port", str(self.ports[name])]
             command += ["--timeout-graceful-shutdown", "3", "--timeout-keep-alive", "75", "--no-access-log"]
             check = partial(answers, self.url(name) + "/healthz")
-            return Service(name, command, self.environment(), check, before=self.migrate if before else None)
+            prepare = self.migrate if before else None
+            return Service(name, command, self.environment(), check, before=prepare, others_wait=False)
 
         return [
             uvicorn("web", "controlplane.asgi:application", True),
@@ -173,10 +178,10 @@ class Stack:
         name = f"rootstock-{self.ports['web']}@localhost"
         worker = [*celery, "worker", "--concurrency", "2", "--loglevel", "INFO", "-n", name]
         beat = [*celery, "beat", "--loglevel", "INFO", "--schedule", str(self.root / "beat-schedule"), "--pidfile", ""]
-        ping = [*celery, "inspect", "ping", "-d", name, "--timeout", "2"]
+        check = FirstThenAlive(partial(worker_answers, self.environment()["BROKER_URL"], name))
         return [
-            Service("worker", worker, self.environment(), FirstThenAlive(partial(succeeds, ping, self.environment()))),
-            Service("beat", beat, self.environment(), lambda: True),
+            Service("worker", worker, self.environment(), check, others_wait=False),
+            Service("beat", beat, self.environment(), lambda: True, others_wait=False),
         ]
 
     def migrate(self) -> None:
@@ -210,11 +215,13 @@ def answers(url: str) -> bool:
         return False
 
 
-def succeeds(command: list[str], environment: dict[str, str]) -> bool:
-    try:
-        return subprocess.run(command, env=environment, capture_output=True, timeout=30, check=False).returncode == 0
-    except subprocess.TimeoutExpired:
-        return False
+def worker_answers(broker_url: str, name: str) -> bool:
+    """True when the Celery worker of that name answers a ping through the broker."""
+    with Celery("probe", broker=broker_url) as probe:
+        try:
+            return bool(probe.control.ping([name], timeout=PING_TIMEOUT_S))
+        except OperationalError:
+            return False
 
 
 def _free_port() -> int:

@@ -40,6 +40,8 @@ class Service:
     user: int | None = None
     before: Callable[[], None] | None = None
     """Work that must be done once before the first start, e.g. migrations after the database is up."""
+    others_wait: bool = True
+    """Whether the services behind this one need it. Those that nobody needs come up side by side."""
 
 
 @dataclass
@@ -52,6 +54,7 @@ class Watched:
     next_start_at: float = 0.0
     next_check_at: float = 0.0
     failures: int = 0
+    began_at: float = 0.0
     started_s: float = 0.0
     history: list[str] = field(default_factory=list)
 
@@ -71,9 +74,13 @@ class Supervisor:
             signal.signal(number, self._on_signal)
         try:
             for watched in self.watched:
-                if self.stopping.is_set():
-                    return
-                self._bring_up(watched)
+                self._begin(watched)
+                if watched.service.others_wait:
+                    self._await_ready(watched)
+            for watched in self.watched:
+                self._await_ready(watched)
+            if self.stopping.is_set():
+                return
             self.state = "ready"
             self._save()
             while not self.stopping.wait(POLL_S):
@@ -88,27 +95,31 @@ class Supervisor:
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         self.stopping.set()
 
-    def _bring_up(self, watched: Watched) -> None:
-        began = time.monotonic()
+    def _begin(self, watched: Watched) -> None:
+        if self.stopping.is_set():
+            return
+        watched.began_at = time.monotonic()
         if watched.service.before is not None:
             watched.state = "preparing"
             self._save()
             watched.service.before()
         self._start(watched)
+
+    def _await_ready(self, watched: Watched) -> None:
         deadline = time.monotonic() + watched.service.start_deadline_s
-        while True:
+        while watched.state != "ready" and not self.stopping.is_set():
             is_ready = watched.service.is_ready()
             # A check that passes while our own process has ended was answered by somebody else's.
             if watched.process is None or watched.process.poll() is not None:
                 raise ServiceFailed(f"{watched.service.name} ended while starting; {watched.log}: {_tail(watched.log)}")
             if is_ready:
-                break
-            if time.monotonic() > deadline:
+                watched.state, watched.started_s = "ready", round(time.monotonic() - watched.began_at, 2)
+                watched.next_check_at = time.monotonic() + HEALTH_EVERY_S
+                self._save()
+            elif time.monotonic() > deadline:
                 raise ServiceFailed(f"{watched.service.name} is not ready in time; {watched.log}: {_tail(watched.log)}")
-            if self.stopping.wait(READY_POLL_S):
-                return
-        watched.state, watched.started_s = "ready", round(time.monotonic() - began, 2)
-        self._save()
+            else:
+                self.stopping.wait(READY_POLL_S)
 
     def _start(self, watched: Watched) -> None:
         with watched.log.open("ab") as log:
