@@ -103,7 +103,7 @@ async def test_rewards_that_fail_pause_the_run_and_name_the_cause(packed, runner
 
 
 async def test_rewards_that_hang_are_cut_off_and_pause_the_run(packed: Packed, runner_dir: Path, tmp_path: Path):
-    finish, place = await done("run", packed("hanging_reward"), runner_dir, tmp_path, timeout=3.0)
+    finish, place = await done("run", packed("hanging_reward"), runner_dir, tmp_path, timeout=10.0)
     assert (finish.outcome, finish.code) == ("paused", "environment_failing")
     cut_off = [row for row in place.control.summaries() if row.state == "deadline"]
     assert cut_off and all(row.input_tokens > 0 and row.billed for row in cut_off)
