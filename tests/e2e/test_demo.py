@@ -1,7 +1,6 @@
 """The demo as a newcomer runs it. The short form checks that the chain holds; the heavy one, by the gates, that it teaches."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,8 +8,8 @@ from typing import Any
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-RUNNER = os.environ.get("ROOTSTOCK_TEST_RUNNER_DIR", str(REPOSITORY / ".rootstock" / "runner"))
+from tests.fixtures.own_stack import outside_environment
+from tests.fixtures.places import REPOSITORY
 
 
 def run_demo(folder: Path, *arguments: str) -> tuple[int, dict[str, Any], str]:
@@ -20,7 +19,7 @@ def run_demo(folder: Path, *arguments: str) -> tuple[int, dict[str, Any], str]:
     done = subprocess.run(
         command,
         cwd=REPOSITORY,
-        env={**os.environ, "ROOTSTOCK_RUNNER_DIR": RUNNER},
+        env=outside_environment(),
         capture_output=True,
         text=True,
         check=False,

@@ -13,8 +13,9 @@ from typing import Any
 import httpx
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-RUNNER = os.environ.get("ROOTSTOCK_TEST_RUNNER_DIR", str(REPOSITORY / ".rootstock" / "runner"))
+from tests.fixtures.own_stack import outside_environment
+from tests.fixtures.places import REPOSITORY
+
 STEPS = 24
 PROGRESS_DEADLINE_S = 240
 VICTIMS = ("orchestrator", "trainer", "inference", "worker", "web", "internal", "postgres")
@@ -28,7 +29,7 @@ class World:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.home = root / "home" / "team"
-        self.environment = {**os.environ, "ROOTSTOCK_RUNNER_DIR": RUNNER}
+        self.environment = outside_environment()
         self._embedded("up")
         port = json.loads((root / "ports.json").read_text())["web"]
         self.origin = f"http://127.0.0.1:{port}"
@@ -45,7 +46,7 @@ class World:
         self._embedded("down")
 
     def prime(self, *arguments: str) -> Any:
-        environment = {**os.environ, "HOME": str(self.home), "PRIME_API_BASE_URL": self.origin}
+        environment = {**self.environment, "HOME": str(self.home), "PRIME_API_BASE_URL": self.origin}
         command = [str(Path(sys.executable).parent / "prime"), *arguments, "--output", "json"]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
         assert done.returncode == 0, done.stderr + done.stdout
