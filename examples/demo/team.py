@@ -58,7 +58,8 @@ class Team:
         if not any(row["name"] == f"digit-{self.rule}" and row["badge"] == "GREEN" for row in known):
             # A copy: pushing leaves a wheel and a note of where it went in the folder, and the checkout stays clean.
             source = self.prime.home / f"digit_{self.rule}"
-            shutil.copytree(EXAMPLES / "environments" / source.name, source, dirs_exist_ok=True)
+            ignored = shutil.ignore_patterns(".prime", "dist")
+            shutil.copytree(EXAMPLES / "environments" / source.name, source, dirs_exist_ok=True, ignore=ignored)
             self.prime("push", str(source), "--visibility", "PUBLIC")
 
     def start_eval(self, model: str, environment: str, rollouts: int) -> Popen[str]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -102,7 +103,8 @@ def world(tmp_path: Path) -> Iterator[World]:
 def test_a_run_survives_the_death_of_everything_once(world: World, tmp_path: Path) -> None:
     world.prime("wallet", "top-up", "5")
     source = tmp_path / "digit_sum"
-    subprocess.run(["cp", "-r", str(REPOSITORY / "examples" / "environments" / "digit_sum"), str(source)], check=True)
+    ignored = shutil.ignore_patterns(".prime", "dist")
+    shutil.copytree(REPOSITORY / "examples" / "environments" / "digit_sum", source, ignore=ignored)
     environment = world.prime("push", str(source))["environment"]
     config = str(REPOSITORY / "examples" / "configs" / "digit_sum.toml")
     started = world.prime("train", config, "--env.0.id", environment, "--max_steps", str(STEPS), "-y")

@@ -77,6 +77,8 @@ def _listen(process: subprocess.Popen[str], said: list[str], progress: Progress 
 def _environment() -> dict[str, str]:
     """Ours, without the virtual environment that we ourselves run in, and with pip's index where uv has none of its own."""
     kept = {name: value for name, value in os.environ.items() if name not in {"VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME"}}
+    # The machine's trust store, as pip and the browser use it: a company's own certificate is there and not in uv's bundle.
+    kept.setdefault("UV_SYSTEM_CERTS", "true")
     if "PIP_INDEX_URL" in kept:
         kept.setdefault("UV_DEFAULT_INDEX", kept["PIP_INDEX_URL"])
     return kept
