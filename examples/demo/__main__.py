@@ -1,6 +1,6 @@
 """Two teams, one trainer, opposite rewards: from push to a trained, served and billed adapter, through public interfaces only.
 
-    python examples/demo [--root .rootstock] [--steps 40] [--rollouts 128] [--exit]
+    python examples/demo [--root .rootstock] [--steps 36] [--rollouts 128] [--exit]
 
 Writes reports/demo.json and ends with 1 when a gate does not hold.
 """
@@ -112,11 +112,6 @@ def training_figures(team: Team) -> None:
     points = team.metrics()
     rewards = [point["reward"] for point in points]
     swaps = [int(point["requests_in_flight_at_swap"]) for point in points]
-    rollouts = [
-        sample
-        for step in team.prime.get(f"/rft/runs/{team.run_id}/progress")["stepsWithSamples"]
-        for sample in team.prime.get(f"/rft/runs/{team.run_id}/samples", step=step, limit=1000)["samples"]
-    ]
     team.figures |= {
         "reward_first": sum(rewards[:3]) / 3,
         "reward_last": sum(rewards[-5:]) / 5,
@@ -124,7 +119,7 @@ def training_figures(team: Team) -> None:
         "steps": len(points),
         "trained_tokens": int(sum(point["trained_tokens"] for point in points)),
         "max_staleness": int(max(point["staleness_max"] for point in points)),
-        "versions_served": len({sample["policy_version_max"] for sample in rollouts}),
+        "versions_served": len({sample["policy_version_max"] for sample in team.rollouts(team.run_id)}),
         "requests_in_flight_at_swap": swaps,
     }
 
@@ -212,7 +207,7 @@ def main() -> int:
     parser.add_argument("--root", type=Path, default=REPOSITORY / ".rootstock")
     parser.add_argument("--report", type=Path, default=REPOSITORY / "reports" / "demo.json")
     parser.add_argument("--model", choices=("tiny",), default="tiny")
-    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--steps", type=int, default=36)
     parser.add_argument("--rollouts", type=int, default=128)
     parser.add_argument("--exit", action="store_true", help="stop everything at the end")
     options = parser.parse_args()

@@ -10,20 +10,17 @@ from typing import Any
 
 from team import Team
 
-PAGE = 1000
-
 
 def token_counts(team: Team) -> Counter[tuple[str, str]]:
     """(subject, meter) → quantity, from rollout records, trained tokens and the gateway's request records."""
     counts: Counter[tuple[str, str]] = Counter()
     for run in team.prime.get("/rft/runs", limit=100)["runs"]:
-        for step in team.prime.get(f"/rft/runs/{run['id']}/progress")["stepsWithSamples"]:
-            _count_rollouts(counts, run["id"], _samples(team, f"/rft/runs/{run['id']}/samples", step=step))
+        _count_rollouts(counts, run["id"], team.rollouts(run["id"]))
         for point in team.prime.get(f"/rft/runs/{run['id']}/metrics", limit=100_000)["metrics"]:
             counts[run["id"], "training_tokens"] += int(point["trained_tokens"])
     for evaluation in team.prime.get("/evaluations/", limit=100)["evaluations"]:
         identity = evaluation["evaluation_id"]
-        _count_rollouts(counts, identity, _samples(team, f"/evaluations/{identity}/samples"))
+        _count_rollouts(counts, identity, team.samples(f"/evaluations/{identity}/samples"))
     for request in _pages(team, "/inference/requests"):
         counts[request["model"], "inference_input_tokens"] += request["input_tokens_count"]
         counts[request["model"], "inference_output_tokens"] += request["output_tokens_count"]
@@ -35,17 +32,6 @@ def _count_rollouts(counts: Counter[tuple[str, str]], subject: str, rollouts: li
         if rollout["billed"]:
             counts[subject, "rollout_input_tokens"] += rollout["input_tokens"]
             counts[subject, "rollout_output_tokens"] += rollout["output_tokens"]
-
-
-def _samples(team: Team, path: str, **query: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    page = 1
-    while rows := team.prime.get(path, page=page, limit=PAGE, **query)["samples"]:
-        found += rows
-        page += 1
-        if len(rows) < PAGE:
-            break
-    return found
 
 
 def _pages(team: Team, path: str) -> list[dict[str, Any]]:

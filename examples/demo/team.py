@@ -13,6 +13,7 @@ from prime import DemoError, Prime
 EXAMPLES = Path(__file__).resolve().parents[1]
 QUESTION = "3+4?"
 TOP_UP_USD = 5
+PAGE = 1000
 
 
 @dataclass
@@ -25,6 +26,7 @@ class Team:
     run_id: str = ""
     adapter: dict[str, Any] = field(default_factory=dict)
     figures: dict[str, Any] = field(default_factory=dict)
+    _rollouts: dict[str, list[dict[str, Any]]] = field(default_factory=dict, repr=False)
 
     @property
     def environment(self) -> str:
@@ -83,6 +85,22 @@ class Team:
         """One row per committed step later than `after`."""
         rows: list[dict[str, Any]] = self.prime.get(f"/rft/runs/{self.run_id}/metrics", min_step=after + 1)["metrics"]
         return rows
+
+    def rollouts(self, run_id: str) -> list[dict[str, Any]]:
+        """Every rollout record of a run that has ended, read once."""
+        if run_id not in self._rollouts:
+            path = f"/rft/runs/{run_id}"
+            steps = self.prime.get(f"{path}/progress")["stepsWithSamples"]
+            self._rollouts[run_id] = [row for step in steps for row in self.samples(f"{path}/samples", step=step)]
+        return self._rollouts[run_id]
+
+    def samples(self, path: str, **query: Any) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        page = 1
+        while len(rows := self.prime.get(path, page=page, limit=PAGE, **query)["samples"]) == PAGE:
+            found += rows
+            page += 1
+        return found + rows
 
     def run(self) -> dict[str, Any]:
         found: dict[str, Any] = self.prime.get(f"/rft/runs/{self.run_id}")["run"]
