@@ -94,7 +94,9 @@ async def test_an_import_that_fails_is_named_within_a_minute(packed: Packed, run
     assert time.monotonic() - started_s < 60
 
 
-@pytest.mark.parametrize(("module", "words"), [("raising_reward", "raising_reward/"), ("nan_reward", "nan")])
+@pytest.mark.parametrize(
+    ("module", "words"), [("raising_reward", "raising_reward/"), ("nan_reward", "nan at nan_reward/__init__.py:7")]
+)
 async def test_rewards_that_fail_pause_the_run_and_name_the_cause(packed, runner_dir, tmp_path, module, words):
     finish, place = await done("run", packed(module), runner_dir, tmp_path)
     assert (finish.outcome, finish.code) == ("paused", "environment_failing")
@@ -118,7 +120,7 @@ async def test_an_evaluation_of_a_real_environment_has_a_mean(packed: Packed, ru
 
 @pytest.mark.parametrize(
     ("module", "ok", "place"),
-    [("digit_sum", True, None), ("broken_import", False, "broken_import/"), ("nan_reward", False, None)],
+    [("digit_sum", True, None), ("broken_import", False, "broken_import/"), ("nan_reward", False, "nan_reward/")],
 )
 async def test_a_release_check_says_green_or_red_and_where(packed, runner_dir, tmp_path, module, ok, place):
     finish, _ = await done("release", packed(module), runner_dir, tmp_path)

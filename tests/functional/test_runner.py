@@ -249,7 +249,9 @@ async def test_a_reward_that_is_no_number_is_incomplete(make_release):
     (trace,) = end.traces
     assert (end.state, end.fault, trace.state, trace.reward) == ("incomplete", "tenant", "incomplete", None)
     assert trace.rewards == {"points": None, "good": 0.5}
-    assert trace.errors[-1].message == "reward 'points' is nan"
+    error = trace.errors[-1]
+    assert (error.message, error.function) == ("reward 'points' is nan", "points")
+    assert (error.module, error.line) == ("nan_reward/__init__.py", 7)
 
 
 async def test_a_reward_that_hangs_is_incomplete_at_its_time_out(make_release):
@@ -257,6 +259,17 @@ async def test_a_reward_that_hangs_is_incomplete_at_its_time_out(make_release):
         end = await environment.play()
     assert (end.state, end.fault, end.traces[0].stop) == ("incomplete", "tenant", "scoring_timeout")
     assert end.traces[0].reward is None
+    error = end.traces[0].errors[-1]
+    assert (error.type, error.module, error.line, error.function) == ("Timeout", "hanging_reward/__init__.py", 9, "points")
+
+
+async def test_a_reward_that_outlives_the_deadline_names_its_line(make_release):
+    async with running(await asyncio.to_thread(make_release, "hanging_reward")) as environment:
+        end = await environment.play(deadline_s=20.0)
+    assert (end.state, end.fault) == ("deadline", "tenant")
+    (error,) = end.errors
+    assert error.message == "the rollout passed its deadline during scoring"
+    assert (error.module, error.line, error.function) == ("hanging_reward/__init__.py", 9, "points")
 
 
 async def test_sys_exit_ends_a_rollout_and_not_the_runner(make_release):

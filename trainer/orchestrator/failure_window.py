@@ -36,6 +36,6 @@ class FailureWindow:
         common, count = Counter(failures).most_common(1)[0]
         message = (
             f"{len(failures)} of the last {size} rollouts failed, more than the allowed share of {self._fraction:.0%}. "
-            f"Most frequent ({count}×): {common}. Fix the environment, push a new version and resume."
+            f"Most frequent ({count}×): {common}. Fix the environment, push a new version and start a run on it."
         )
         return AttemptOver("paused", message, FailureCode.ENVIRONMENT_FAILING, {"failures": len(failures), "window": size})

@@ -10,13 +10,15 @@ Knows the library's traces. Refuses to trust `ok`: a scoring that timed out and 
 import math
 from typing import Any, Literal
 
+import verifiers.v1 as vf
 from verifiers.v1.episode import Episode
-from verifiers.v1.trace import Trace
+from verifiers.v1.trace import TimeSpan, Trace
 from verifiers.v1.types import Message, ToolCall, content_text
 
 from trainer.contracts.rollouts import REWARDS_MAX, TRACES_MAX, RolloutEnd, TenantError, TraceReport
 from trainer.runner.chat_harness import interrupted_calls
 from trainer.runner.faults import clean, from_record
+from trainer.runner.hooks import error_in_reward, error_in_stage
 
 _SCORE_MAX = 1e6
 _ERRORS_MAX = 16
@@ -26,14 +28,15 @@ _NAME_CHARS = 128
 _PROVIDER_ERRORS = frozenset(
     {"ProviderError", "MalformedGenerateResponseError", "InterceptionError", "TunnelError", "SandboxError"}
 )
+_TASK_STAGES = ("scoring", "finalize", "agent", "setup")
 _CALLERS_FAULT = frozenset({400, 413, 422})
 
 Fault = Literal["none", "tenant", "infrastructure"]
 
 
-def report_episode(episode: Episode) -> RolloutEnd:
-    """Everything about a played episode. No traces at all is possible: then the episode's own errors say why."""
-    traces = [report_trace(trace) for trace in episode.traces[:TRACES_MAX]]
+def report_episode(episode: Episode, task: vf.Task) -> RolloutEnd:
+    """Everything about a played episode of `task`. No traces at all is possible: then the episode's own errors say why."""
+    traces = [report_trace(trace, task) for trace in episode.traces[:TRACES_MAX]]
     state = "failed" if not episode.ok else next((trace.state for trace in traces if trace.state != "ok"), "ok")
     errors = [from_record(error) for error in episode.errors[-_ERRORS_MAX:]]
     fault = "none" if state == "ok" else fault_of(episode.traces)
@@ -56,6 +59,17 @@ def _provider_failed(trace: Trace) -> bool:
     return error is not None and error.type in _PROVIDER_ERRORS and error.status_code not in _CALLERS_FAULT
 
 
+def error_of_deadline(traces: list[Trace], task: vf.Task) -> TenantError:
+    """What a rollout was at when its deadline passed. Ask before it is cancelled, which closes its stages."""
+    at = next((stage for trace in traces for stage in _TASK_STAGES if _is_open(getattr(trace.timing, stage))), None)
+    doing = f" during {at}" if at else ""
+    return error_in_stage(task, at or "", f"the rollout passed its deadline{doing}")
+
+
+def _is_open(span: TimeSpan) -> bool:
+    return bool(span.start) and not span.end
+
+
 def report_unfinished(traces: list[Trace]) -> list[TraceReport]:
     """Traces that were cut off: who they were, so that the proxy's record of their calls finds its rollout."""
     return [
@@ -70,7 +84,7 @@ def report_unfinished(traces: list[Trace]) -> list[TraceReport]:
     ]
 
 
-def report_trace(trace: Trace) -> TraceReport:
+def report_trace(trace: Trace, task: vf.Task) -> TraceReport:
     scores = {
         clean(name, _NAME_CHARS): None if reward is None else reward.score
         for name, reward in list(trace.rewards.items())[:REWARDS_MAX]
@@ -93,7 +107,7 @@ def report_trace(trace: Trace) -> TraceReport:
         },
         turns=trace.num_turns,
         truncated=trace.is_truncated,
-        errors=_errors(trace, scores, bad),
+        errors=_errors(trace, task, scores, bad),
         messages=[_display(message) for message in trace.messages[-_MESSAGES_MAX:]],
     )
 
@@ -102,13 +116,14 @@ def _is_score(value: float | None) -> bool:
     return value is not None and math.isfinite(value) and abs(value) <= _SCORE_MAX
 
 
-def _errors(trace: Trace, scores: dict[str, float | None], bad: list[str]) -> list[TenantError]:
+def _errors(trace: Trace, task: vf.Task, scores: dict[str, float | None], bad: list[str]) -> list[TenantError]:
     """The library's errors, and one for each thing that it let pass."""
     errors = [from_record(error) for error in trace.errors]
     if trace.is_timeout:
-        errors.append(TenantError(type="Timeout", message=f"{(trace.stop_condition or 'stage').replace('_', ' ')}"))
+        stop = trace.stop_condition or "stage_timeout"
+        errors.append(error_in_stage(task, stop.removesuffix("_timeout"), stop.replace("_", " ")))
     elif trace.ok:
-        errors += [TenantError(type="BadReward", message=f"reward {name!r} is {scores[name]}", function=name) for name in bad]
+        errors += [error_in_reward(task, name, f"reward {name!r} is {scores[name]}") for name in bad]
         if not bad and not _is_score(trace.reward):
             errors.append(TenantError(type="BadReward", message=f"the weighted reward is {trace.reward}"))
     return errors[-_ERRORS_MAX:]

@@ -13,7 +13,7 @@ from verifiers.v1.episode import Episode
 from trainer.contracts.rollouts import RolloutAlive, RolloutEnd, RolloutRequest
 from trainer.runner.environment import Environment
 from trainer.runner.faults import from_exception
-from trainer.runner.reports import fault_of, report_episode, report_unfinished
+from trainer.runner.reports import error_of_deadline, fault_of, report_episode, report_unfinished
 from trainer.runner.seats import model_context
 
 LIVE_MAX = 1024
@@ -54,8 +54,10 @@ class Rollouts:
             ends_at = time.monotonic() + request.deadline_s
             while not await _settled(job, min(_ALIVE_EVERY_S, ends_at - time.monotonic())):
                 if time.monotonic() >= ends_at:
+                    error = error_of_deadline(slot.traces, task)
                     await _unwind(job)
-                    yield RolloutEnd(state="deadline", traces=report_unfinished(slot.traces), fault=fault_of(slot.traces))
+                    traces = report_unfinished(slot.traces)
+                    yield RolloutEnd(state="deadline", traces=traces, errors=[error], fault=fault_of(slot.traces))
                     return
                 yield RolloutAlive(turns=[trace.num_turns for trace in slot.traces])
             yield _end(job, slot)
@@ -81,4 +83,4 @@ def _end(job: asyncio.Task[Episode], slot: RunSlot) -> RolloutEnd:
         return RolloutEnd(state="cancelled", traces=report_unfinished(slot.traces))
     if error := job.exception():
         return RolloutEnd(state="failed", errors=[from_exception(error)], fault="tenant")
-    return report_episode(job.result())
+    return report_episode(job.result(), slot.task)
