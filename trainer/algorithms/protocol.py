@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 
 class UnknownAlgorithm(ValueError):
-    """No such id, or an option that the algorithm does not have; the text names it."""
+    """An option that the algorithm does not have; the text names it."""
 
 
 class Algorithm(Protocol):

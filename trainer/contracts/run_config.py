@@ -11,6 +11,8 @@ from pydantic import AliasChoices, ConfigDict, Field, model_validator
 from trainer.contracts.base import Wire
 from trainer.contracts.samples import LossKind
 
+AlgorithmId = Literal["grpo"]
+
 STEPS_MAX = 100_000
 BATCH_MAX = 4_096
 GROUP_MAX = 256
@@ -69,7 +71,7 @@ class OptimizerConfig(Wire):
 class AlgorithmConfig(Wire):
     """`id` names a file of trainer/algorithms; `loss` is the kind of its rl component; `options` are the algorithm's own."""
 
-    id: Annotated[str, Field(max_length=64)] = "grpo"
+    id: AlgorithmId = "grpo"
     loss: LossKind = "dppo"
     options: dict[str, float | bool | str] = {}
 

@@ -47,8 +47,10 @@ class RunRequest:
     secrets: dict[str, str] = field(repr=False)
 
 
-def parse_request(body: Mapping[str, Any], *, force: bool = False, notices: Sequence[str] = ()) -> RunRequest:
+def parse_request(body: Any, *, force: bool = False, notices: Sequence[str] = ()) -> RunRequest:
     """Raises Invalid (422) naming every field that is unknown, malformed, out of range or not served."""
+    if not isinstance(body, Mapping):
+        raise Invalid(("body",), "the body must be a JSON object")
     rest = {key: value for key, value in body.items() if key not in TEAM_FIELDS}
     client_config = _take_free_table(rest)
     secrets = _take_secrets(rest)

@@ -22,7 +22,14 @@ def test_defaults_are_filled_in():
 def test_unknown_and_out_of_range_fields_are_named():
     assert refused(learningrate=1) == [("body", "learningrate")]
     assert refused(max_steps=0) == [("body", "max_steps")]
+    assert refused(algorithm={"id": "no-such"}) == [("body", "algorithm", "id")]
     assert refused(environments=[{"id": "a/b", "ratio": -1}]) == [("body", "environments", 0, "ratio")]
+
+
+@pytest.mark.parametrize("body", [[], "text", None, 3])
+def test_a_body_that_is_no_object_is_refused(body):
+    with pytest.raises(Invalid, match="JSON object"):
+        parse_request(body)
 
 
 def test_a_bad_secret_is_named_and_its_value_is_not_told():

@@ -1,13 +1,14 @@
 """The advantages of grpo, and how an algorithm is found by its configuration."""
 
 import itertools
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer.algorithms import UnknownAlgorithm, algorithm_for
-from trainer.contracts.run_config import AlgorithmConfig
+from trainer.algorithms import ALGORITHMS, UnknownAlgorithm, algorithm_for
+from trainer.contracts.run_config import AlgorithmConfig, AlgorithmId
 
 REWARDS = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=32)
 
@@ -44,7 +45,6 @@ def test_advantages_sum_to_zero_and_keep_the_order(rewards):
 @pytest.mark.parametrize(
     ("config", "named"),
     [
-        (AlgorithmConfig(id="no-such"), "algorithm.id: 'no-such'"),
         (AlgorithmConfig(id="grpo", options={"divide": True}), "algorithm.options.divide"),
         (AlgorithmConfig(id="grpo", options={"divide_by_std": "perhaps"}), "algorithm.options.divide_by_std"),
     ],
@@ -52,3 +52,7 @@ def test_advantages_sum_to_zero_and_keep_the_order(rewards):
 def test_a_wrong_configuration_is_named(config, named):
     with pytest.raises(UnknownAlgorithm, match=named):
         algorithm_for(config)
+
+
+def test_the_contract_names_every_algorithm():
+    assert set(get_args(AlgorithmId)) == set(ALGORITHMS)
