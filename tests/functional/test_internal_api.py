@@ -113,6 +113,12 @@ def test_the_attempt_is_told_everything_it_needs(holder, granted, run):
     assert spec.secrets == {"JUDGE_KEY": "a-very-secret-value"}
 
 
+def test_the_operator_chooses_what_holds_tenant_code(holder, settings):
+    assert holder.get("/internal/v1/attempt").json()["sandbox_backend"] == "auto"
+    settings.SANDBOX_BACKEND = "docker"
+    assert holder.get("/internal/v1/attempt").json()["sandbox_backend"] == "docker"
+
+
 def test_only_an_attempt_token_opens_the_api(db, member):
     assert holder_client("rsa_guess").get("/internal/v1/attempt").status_code == 401
     assert holder_client(member.key).get("/internal/v1/attempt").status_code == 401

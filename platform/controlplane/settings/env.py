@@ -5,7 +5,7 @@ Knows names, types and meanings; `docs/settings.md` is generated from here. Refu
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, HttpUrl, SecretStr, StringConstraints, TypeAdapter, ValidationError
@@ -59,6 +59,11 @@ class Environment(BaseModel):
         None, alias="ROOTSTOCK_RUNNER_DIR", description="Virtual environments of the runner and of built releases."
     )
     log_dir: Path | None = Field(None, alias="ROOTSTOCK_LOG_DIR", description="Where launched processes write their logs.")
+    sandbox_backend: Literal["auto", "bubblewrap", "docker"] = Field(
+        "auto",
+        alias="ROOTSTOCK_SANDBOX_BACKEND",
+        description="What holds tenant code: `auto`, `bubblewrap` or `docker`.",
+    )
 
     @classmethod
     def read(cls, variables: Mapping[str, str]) -> Self:
