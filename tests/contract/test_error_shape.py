@@ -89,3 +89,27 @@ def test_a_request_id_is_repeated_and_a_strange_one_replaced(db):
     client = ApiClient()
     assert client.get("/healthz", headers={"X-Request-ID": "abc-12345678"})["X-Request-ID"] == "abc-12345678"
     assert client.get("/healthz", headers={"X-Request-ID": "<script>"})["X-Request-ID"] != "<script>"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api",
+        "/api/",
+        "/api/v9/runs",
+        "/api/v1/rft/runs/%00",
+        "/api/v1/rft/runs?team_id=%00",
+        "/api/v1/rft/runs?page=9999999999999999",
+    ],
+)
+def test_an_address_that_leads_nowhere_is_refused_in_the_shape(path: str):
+    assert_error(client_for(make_member()).get(path), path)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("path", "method"), OPERATIONS)
+def test_a_body_that_is_no_object_breaks_nothing(path: str, method: str):
+    if method not in {"get", "delete"}:
+        answer = getattr(client_for(make_member()), method)(address(path), "[]")
+        assert answer.status_code != 500, answer.content

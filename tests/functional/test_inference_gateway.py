@@ -270,11 +270,16 @@ def test_a_bad_request_is_refused_by_name(gateway, member, engine):
         ({"cache_salt": "theirs"}, "cache_salt"),
         ({"n": 2}, "n"),
         ({"max_tokens": 0}, "max_tokens"),
+        ({"model": "tiny:\0"}, "model"),
     ]:
         answer = chat(gateway, member, **fields)
         assert answer.status_code == 422 and answer.json()["error"]["param"] == param
     broken = httpx.post(f"{gateway}/chat/completions", content=b"{", headers=auth(member))
     assert (broken.status_code, broken.json()["error"]["code"]) == (400, "invalid_json")
+    endless = httpx.post(f"{gateway}/chat/completions", content=b"[" * 100_000, headers=auth(member))
+    assert (endless.status_code, endless.json()["error"]["code"]) == (400, "invalid_json")
+    half = httpx.post(f"{gateway}/chat/completions", content=rb'{"messages": [{"content": "\ud800"}]}', headers=auth(member))
+    assert (half.status_code, half.json()["error"]["param"]) == (422, "messages.0.content")
     assert engine.requests == []
 
 

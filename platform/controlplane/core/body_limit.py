@@ -7,6 +7,9 @@ import json
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from controlplane.core.problems import Problem
+from controlplane.core.requests import HEADER, request_id
+
 MIB = 2**20
 UPLOAD_MAX_BYTES = 512 * MIB
 INTERNAL_MAX_BYTES = 256 * MIB
@@ -36,7 +39,7 @@ class BodyLimit:
             return
         limit = limit_bytes(scope["path"])
         if _declared_length(scope) > limit:
-            await _refuse(send, limit)
+            await _refuse(send, scope["path"], limit)
             return
         await self.application(scope, _counted(receive, limit), send)
 
@@ -59,8 +62,10 @@ def _counted(receive: Receive, limit: int) -> Receive:
     return receive_counted
 
 
-async def _refuse(send: Send, limit: int) -> None:
-    body = {"detail": f"The body is larger than {limit} bytes.", "code": "too_large", "hint": "", "request_id": ""}
-    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+async def _refuse(send: Send, path: str, limit: int) -> None:
+    with request_id() as chosen:
+        body = Problem(413, "too_large", f"The body is larger than {limit} bytes.").body(path)
+    named = (HEADER.lower().encode(), chosen.encode())
+    headers = [(b"content-type", b"application/json"), (b"connection", b"close"), named]
     await send({"type": "http.response.start", "status": 413, "headers": headers})
     await send({"type": "http.response.body", "body": json.dumps(body).encode()})

@@ -16,11 +16,13 @@ from controlplane.core.errors import Invalid
 from controlplane.core.schemas import Query
 
 PAGE_MAX = 1000
+OFFSET_MAX = 10**9
+"""Of rows or pages: far behind every end, and within what the database counts with."""
 
 
 class OffsetQuery(Query):
     limit: Annotated[int, Field(ge=1, le=PAGE_MAX)] = 100
-    offset: Annotated[int, Field(ge=0)] = 0
+    offset: Annotated[int, Field(ge=0, le=OFFSET_MAX)] = 0
 
 
 class CursorQuery(Query):

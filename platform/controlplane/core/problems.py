@@ -89,7 +89,7 @@ def problem_of(error: Exception) -> Problem | None:
 def validation_problems(error: pydantic.ValidationError, root: str = "body") -> list[FieldProblem]:
     """Pydantic's findings as the wire spells them. The refused value itself is left out: it may be a secret."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
-    return [FieldProblem((root, *one["loc"]), one["msg"], one["type"]) for one in found]
+    return [FieldProblem((root, *one["loc"]), one["msg"].removeprefix("Value error, "), one["type"]) for one in found]
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:

@@ -1,6 +1,8 @@
 """What is known of every request before any view: its id. Callers may choose it, within a safe alphabet."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -17,6 +19,16 @@ _request_id: ContextVar[str] = ContextVar("rootstock_request_id", default="")
 def current_request_id() -> str:
     """The id of the request being served, or "" outside one."""
     return _request_id.get()
+
+
+@contextmanager
+def request_id() -> Iterator[str]:
+    """An id for a request that is answered before any middleware saw it."""
+    token = _request_id.set(new_id())
+    try:
+        yield _request_id.get()
+    finally:
+        _request_id.reset(token)
 
 
 class RequestIdMiddleware:

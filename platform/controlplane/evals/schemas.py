@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from django.conf import settings
 from pydantic import Field
 
+from controlplane.core.pagination import OFFSET_MAX
 from controlplane.core.schemas import Answer, Body, Query
 from controlplane.evals.models import Evaluation
 
@@ -14,14 +15,14 @@ SAMPLES_PER_PUSH_MAX = 10_000
 
 
 class EvaluationsQuery(Query):
-    skip: Annotated[int, Field(ge=0)] = 0
+    skip: Annotated[int, Field(ge=0, le=OFFSET_MAX)] = 0
     limit: Annotated[int, Field(ge=1, le=100)] = 50
     environment_name: str = ""
     environment_id: str = ""
 
 
 class SamplesQuery(Query):
-    page: Annotated[int, Field(ge=1)] = 1
+    page: Annotated[int, Field(ge=1, le=OFFSET_MAX)] = 1
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
 
 

@@ -16,6 +16,7 @@ from controlplane.core.errors import ApiError, Forbidden, Invalid
 from controlplane.core.plain_operations import documented
 from controlplane.core.problems import validation_problems
 from controlplane.core.tenancy import acting_for
+from controlplane.core.text import is_encodable, require_text
 from controlplane.inference.access import Route, route_for
 from controlplane.inference.exchange import Exchange, complete, spawn
 from controlplane.inference.offload import in_database
@@ -71,10 +72,11 @@ def _headers(exchange: Exchange) -> dict[str, str]:
 def _parse(body: bytes) -> ChatRequest:
     try:
         given: Any = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ApiError("the body is not valid JSON", status=400, code="invalid_json") from None
     if not isinstance(given, dict):
         raise ApiError("the body must be a JSON object", status=400, code="invalid_json")
+    require_text(given, is_encodable)
     try:
         return ChatRequest.model_validate(given)
     except pydantic.ValidationError as error:

@@ -33,7 +33,7 @@ class StreamOptions(Body):
 
 
 class ChatRequest(Body):
-    model: Annotated[str, Field(min_length=1, max_length=255)]
+    model: Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00]+$")]
     messages: Annotated[list[Message], Field(min_length=1, max_length=MESSAGES_MAX)]
     max_tokens: Annotated[int, Field(ge=1, le=TOKENS_OUT_MAX)] | None = None
     max_completion_tokens: Annotated[int, Field(ge=1, le=TOKENS_OUT_MAX)] | None = None

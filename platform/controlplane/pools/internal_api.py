@@ -6,8 +6,8 @@ subject decides. Each write happens in the transaction that proves the lease, so
 
 from typing import Any
 
+from django.conf import settings
 from rest_framework.authentication import BaseAuthentication
-from rest_framework.parsers import JSONParser
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -17,6 +17,7 @@ from controlplane.billing.services import record_usage
 from controlplane.core.errors import Unauthorized
 from controlplane.core.schemas import read_body
 from controlplane.core.tenancy import acting_as_system
+from controlplane.core.text import ProcessJSONParser
 from controlplane.pools.access import attempt_of
 from controlplane.pools.bodies import store_body
 from controlplane.pools.models import Lease
@@ -48,7 +49,7 @@ class AttemptView(APIView):
     authentication_classes = [AttemptAuthentication]
     permission_classes: list[Any] = []
     throttle_classes: list[Any] = []
-    parser_classes = [JSONParser]
+    parser_classes = [ProcessJSONParser]
     renderer_classes = [JSONRenderer]
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
@@ -59,7 +60,8 @@ class AttemptView(APIView):
 class AttemptSpecView(AttemptView):
     def get(self, request: Request) -> Response:
         with proven(request.auth) as held:
-            return Response(held.subject.attempt_spec(held.row, held.lease).model_dump(mode="json"))
+            spec = held.subject.attempt_spec(held.row, held.lease)
+        return Response(spec.model_copy(update={"sandbox_backend": settings.SANDBOX_BACKEND}).model_dump(mode="json"))
 
 
 class HeartbeatView(AttemptView):

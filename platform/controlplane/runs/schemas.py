@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from controlplane.billing.queries import SubjectUsage
+from controlplane.core.pagination import OFFSET_MAX
 from controlplane.core.schemas import Answer, CamelAnswer, Query
 from controlplane.runs.models import Checkpoint, Run, RunEvent, RunMetric
 
@@ -16,7 +17,7 @@ PAGE_MAX = 1000
 
 
 class RunsQuery(Query):
-    page: Annotated[int, Field(ge=1)] = 1
+    page: Annotated[int, Field(ge=1, le=OFFSET_MAX)] = 1
     limit: Annotated[int, Field(ge=1, le=PAGE_MAX)] = 100
     mine: bool = False
 
@@ -35,7 +36,7 @@ class SamplesQuery(Query):
     """`tag` tells training rollouts (`train`) from those of an evaluation and from the rest that nothing trained on."""
 
     step: Annotated[int, Field(ge=0)]
-    page: Annotated[int, Field(ge=1)] = 1
+    page: Annotated[int, Field(ge=1, le=OFFSET_MAX)] = 1
     limit: Annotated[int, Field(ge=1, le=PAGE_MAX)] = 100
     tag: str | None = None
 

@@ -19,6 +19,7 @@ POOL_TOKEN = _env.pool_token.get_secret_value() if _env.pool_token else None
 ARTIFACT_ROOT = _env.artifact_root
 RUNNER_DIR = _env.runner_dir
 LOG_DIR = _env.log_dir
+SANDBOX_BACKEND = _env.sandbox_backend
 
 DEBUG = False
 ALLOWED_HOSTS = [urlsplit(PUBLIC_ORIGIN).hostname or "", "127.0.0.1", "localhost", "[::1]"]
@@ -47,6 +48,7 @@ if _env.database_admin_url:
 
 MIDDLEWARE = [
     "controlplane.core.requests.RequestIdMiddleware",
+    "controlplane.core.text.AddressMiddleware",
     "controlplane.web.headers.SecurityHeadersMiddleware",
     "controlplane.web.frontend.FrontendMiddleware",
     "controlplane.core.tenancy.TenancyMiddleware",
@@ -79,7 +81,7 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["controlplane.teams.permissions.HasScope"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["controlplane.core.text.ClientJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "controlplane.core.problems.exception_handler",
     "UNAUTHENTICATED_USER": None,

@@ -8,5 +8,5 @@ from controlplane.web import views
 urlpatterns: list[URLPattern] = [
     path("objects/<path:key>", ObjectView.as_view(), name="object"),
     path("healthz", views.health, name="health"),
-    re_path(r"^(?!api/|internal/|hub/|objects/).*$", views.single_page_app, name="app"),
+    re_path(r"^(?!api(?:/|$)|internal/|hub/|objects/).*$", views.single_page_app, name="app"),
 ]

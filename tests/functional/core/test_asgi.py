@@ -26,7 +26,10 @@ async def test_an_actor_reads_its_own_rows_and_the_next_request_starts_as_nobody
 async def test_a_declared_body_above_the_limit_is_refused_unread():
     async with client() as nobodys:
         answer = await nobodys.post("/api/v1/auth/sign-in", content=b"x", headers={"Content-Length": str(DEFAULT_MAX_BYTES + 1)})
-    assert answer.status_code == 413 and answer.json()["code"] == "too_large"
+        chat = await nobodys.post("/api/inference/v1/x", content=b"x", headers={"Content-Length": str(DEFAULT_MAX_BYTES + 1)})
+    assert answer.status_code == chat.status_code == 413
+    assert answer.json()["code"] == "too_large" and answer.json()["request_id"] == answer.headers["X-Request-ID"]
+    assert chat.json()["error"]["code"] == "too_large"
 
 
 async def test_answers_carry_the_security_headers():
