@@ -364,6 +364,15 @@ class TestChecks:
         assert resolve_release(ada.actor, "ada/digit-sum@0.1.0", forced=True).id == release.id
         assert resolve_release(ada.actor, release.environment_id, forced=True).id == release.id
 
+    def test_a_name_alone_is_the_acting_teams(self, ada):
+        from controlplane.core.errors import NotFound
+        from controlplane.hub.access import resolve_release
+
+        release = make_release(ada)
+        assert resolve_release(ada.actor, "digit-sum").id == release.id
+        with pytest.raises(NotFound, match="no environment 'digit-sum'"):
+            resolve_release(make_member().actor, "digit-sum")
+
     def test_a_release_spec_carries_a_wheel_that_can_be_fetched(self, client_of, ada):
         from controlplane.hub.queries import release_spec
 

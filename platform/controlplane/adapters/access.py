@@ -71,7 +71,7 @@ def _one(actor: Actor, *, lock: bool, **fields: object) -> Adapter:
         adapters = adapters.select_for_update(no_key=True, of=("self",))
     adapter = adapters.filter(team=actor.team, **fields).first()
     if adapter is None:
-        raise NotFound("no such adapter")
+        raise NotFound(f"There is no adapter '{next(iter(fields.values()))}'.", hint="`prime deployments list` shows yours.")
     return adapter
 
 

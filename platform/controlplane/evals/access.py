@@ -14,7 +14,7 @@ def access_evaluation(actor: Actor, evaluation_id: str, *, lock: bool = False) -
     if found is None and (team_id := enter_team_of(actor, rows)):
         found = locking.filter(team_id=team_id).first()
     if found is None:
-        raise NotFound("no such evaluation")
+        raise NotFound(f"There is no evaluation '{evaluation_id}'.", hint="`prime eval list` shows yours.")
     return found
 
 

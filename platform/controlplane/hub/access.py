@@ -135,15 +135,26 @@ def release_by_name(actor: Actor | None, owner: str, name: str, version: str) ->
 
 
 def resolve_release(actor: Actor, reference: str, *, forced: bool = False) -> Release:
-    """`owner/name[@version]`, or an environment's id in place of the name, to start work on. Raises NotFound naming it, and
-    RedBadge for one that failed its check, unless `forced`."""
+    """`[owner/]name[@version]`, or an environment's id in place of the name, to start work on. A name alone is the acting
+    team's. Raises NotFound naming it, and RedBadge for one that failed its check, unless `forced`."""
     name, _, version = reference.partition("@")
     owner, slash, short = name.partition("/")
-    environment = environment_by_name(actor, owner, short) if slash else environment_by_id(actor, name)
+    environment = environment_by_name(actor, owner, short) if slash else _own_environment(actor, name)
     release = release_of(environment, version or LATEST)
     if release.badge == Badge.RED and not forced:
         raise errors.red_badge(environment.slug, release.version, release.verdict)
     return release
+
+
+def _own_environment(actor: Actor, reference: str) -> Environment:
+    """By id, or by the name that the acting team gave it."""
+    with acting_as_system():
+        found = visible_environments(actor).filter(id=reference).first()
+        named = Q(team_id=actor.team_id, normalized_name=normalize(reference))
+        found = found or visible_environments(actor, mine_only=True).filter(named).first()
+    if found is None:
+        raise errors.no_environment(reference)
+    return found
 
 
 def release_by_id(release_id: str) -> Release:

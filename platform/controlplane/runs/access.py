@@ -14,14 +14,14 @@ def access_run(actor: Actor, run_id: str, *, lock: bool = False) -> Run:
     if run is None and (team_id := enter_team_of(actor, rows)):
         run = locking.filter(team_id=team_id).first()
     if run is None:
-        raise NotFound("no such run")
+        raise NotFound(f"There is no run '{run_id}'.", hint="`prime train list` shows yours.")
     return run
 
 
 def access_checkpoint(actor: Actor, checkpoint_id: str) -> Checkpoint:
     checkpoint = Checkpoint.objects.filter(id=checkpoint_id, team=actor.team).select_related("run").first()
     if checkpoint is None:
-        raise NotFound("no such checkpoint")
+        raise NotFound(f"There is no checkpoint '{checkpoint_id}'.", hint="`prime train checkpoints RUN` lists a run's.")
     return checkpoint
 
 
