@@ -29,7 +29,18 @@ HEALTH_TIMEOUT_S = 5.0
 PING_TIMEOUT_S = 1.0
 BASE_MODEL = "tiny"
 POOL_NAME = "embedded"
-PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "USER", "LOGNAME", "VIRTUAL_ENV", "SSL_CERT_FILE", "ROOTSTOCK_SANDBOX_BACKEND")
+PASSED_ON = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "USER",
+    "LOGNAME",
+    "VIRTUAL_ENV",
+    "SSL_CERT_FILE",
+    "DOCKER_HOST",
+    "ROOTSTOCK_SANDBOX_BACKEND",
+)
 
 
 class StackError(RuntimeError):
