@@ -222,6 +222,7 @@ async def test_an_environment_that_does_not_import_is_broken_with_module_and_lin
     error = caught.value.error
     assert (error.type, error.module, error.line) == ("ModuleNotFoundError", "broken_import/tasks.py", 2)
     assert error.message == "No module named 'a_module_that_nobody_has'"
+    assert 'tasks.py", line 2, in <module>' in caught.value.log
 
 
 async def test_arguments_that_the_taskset_does_not_know_are_named(make_release):

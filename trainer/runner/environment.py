@@ -5,6 +5,7 @@ included, gets past `load`: the environment is then broken, with the module and 
 """
 
 import asyncio
+import logging
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from typing import Literal
@@ -15,6 +16,7 @@ from trainer.contracts.rollouts import RunnerConfig, TaskEntry, TenantError
 from trainer.runner.faults import clean, from_exception
 from trainer.runner.seats import environment_config
 
+log = logging.getLogger(__name__)
 TASKS_MAX = 1_000_000
 _PREVIEW_CHARS = 200
 _KEY_CHARS = 512
@@ -53,6 +55,8 @@ class Environment:
         except TimeoutError:
             self._break(TenantError(type="Timeout", message=f"loading took longer than {self.config.limits.load_s:g} s"))
         except (Exception, SystemExit) as error:
+            # The owner reads this in the release's or the run's log; the health check carries one line of it.
+            log.error("the environment does not load", exc_info=error)
             self._break(from_exception(error))
 
     def _break(self, error: TenantError) -> None:

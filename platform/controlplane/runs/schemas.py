@@ -251,7 +251,8 @@ def render_run(run: Run, *, runs_ahead: int | None = None, usage: SubjectUsage |
 def _render_failure(run: Run) -> FailureAnalysis | None:
     if not run.failure_code:
         return None
-    evidence = [f"{name}: {value}" for name, value in run.failure_detail.items() if isinstance(value, str | int | float)]
+    facts = {name: value for name, value in run.failure_detail.items() if name != "log" and isinstance(value, str | int | float)}
+    evidence = [f"{name}: {value}" for name, value in facts.items()]
     return FailureAnalysis(root_cause=run.failure_message, evidence=evidence, code=run.failure_code, detail=run.failure_detail)
 
 
