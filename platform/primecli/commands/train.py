@@ -272,9 +272,16 @@ def usage(ctx: typer.Context, run_id: RunArgument, output: OutputOption = Output
         ("status", reply.get("status")),
         ("training", f"{training['tokens']:,} tokens, {usd(training['cost_usd'])}"),
         ("inference", f"{inference['tokens']:,} tokens, {usd(inference['cost_usd'])}"),
+        *_other_meters(reply),
         ("total", usd(reply["total_cost_usd"])),
     ]
     cli.terminal.facts(reply, facts)
+
+
+def _other_meters(reply: dict[str, Any]) -> list[tuple[str, str]]:
+    """What is not counted in tokens: sandboxes, judges."""
+    rows = [row for row in reply.get("meters", []) if not row["meter"].endswith("_tokens")]
+    return [(row["meter"].replace("_", " "), f"{row['quantity']:,}, {usd(row['amount_microusd'] / 1_000_000)}") for row in rows]
 
 
 def _steer(ctx: typer.Context, output: OutputFormat, run_id: str, method: str, path: str, done: str) -> None:

@@ -74,3 +74,16 @@ def usage(
         ("amount", lambda row: usd(row["amount_microusd"] / 1_000_000)),
     ]
     cli.terminal.table({**reply, "lines": lines}, lines, columns, empty="nothing has been metered yet")
+
+
+@app.command("prices")
+def prices(ctx: typer.Context, output: OutputOption = OutputFormat.TABLE) -> None:
+    """List what is measured and what a million of it costs."""
+    cli = session_of(ctx, output)
+    reply = cli.client.get("/billing/prices")
+    columns = [
+        ("meter", lambda row: row["meter"]),
+        ("model", lambda row: row.get("model") or None),
+        ("per million", lambda row: usd(row["usd_per_million"])),
+    ]
+    cli.terminal.table(reply, reply["prices"], columns, empty="there is no price yet")

@@ -196,6 +196,19 @@ class TestMoneyKeysTeams:
         found = json.loads(server.run("wallet", "usage", "--id", "crun", "-o", "json").stdout)
         assert [row["subject_id"] for row in found["lines"]] == ["crun"]
 
+    def test_prices(self, server):
+        row = {"model": "", "meter": "sandbox_seconds", "version": 1, "usd_per_million": "14.000000000"}
+        server.routes["GET", "/api/v1/billing/prices"] = {"prices": [row]}
+        assert "$14.00" in server.run("wallet", "prices").stdout
+
+    def test_a_runs_cost_names_what_is_not_counted_in_tokens(self, server):
+        part = {"tokens": 10, "cost_usd": 0.000001}
+        meters = [{"meter": "sandbox_seconds", "quantity": 78, "amount_microusd": 1092}, {"meter": "training_tokens"}]
+        reply = {"run_id": "crun", "training": part, "inference": part, "total_cost_usd": 0.001094, "meters": meters}
+        server.routes["GET", "/api/v1/billing/runs/crun/usage"] = reply
+        done = server.run("train", "usage", "crun")
+        assert "sandbox seconds" in done.stdout and "$0.001092" in done.stdout
+
     def test_a_new_key_is_shown_once(self, server):
         server.routes["POST", "/api/v1/keys"] = httpx.Response(201, json={"id": "ckey", "name": "ci", "key": "rsk_new"})
         done = server.run("keys", "create", "ci")
