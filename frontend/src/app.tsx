@@ -66,6 +66,9 @@ function Shell({ session, onSignOut }: { session: SignedIn; onSignOut: () => voi
           <Route path="/wallet" element={<WalletPage />} />
           <Route path="/keys" element={<KeysPage />} />
           <Route path="/dashboard/tokens/challenge" element={<LoginRequestPage />} />
+          {/* The public client prints these addresses. */}
+          <Route path="/dashboard/environments/:owner/:name" element={<EnvironmentPage />} />
+          <Route path="/dashboard/training/:id" element={<RunPage />} />
           <Route path="*" element={<Empty title="There is no such page." />} />
         </Routes>
       </main>

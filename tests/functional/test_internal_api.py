@@ -15,6 +15,7 @@ from controlplane.core.tenancy import acting_as_system
 from controlplane.pools.services import take_back
 from controlplane.runs import services
 from controlplane.runs.models import Checkpoint, Rollout, Run, RunEvent, RunMetric
+from controlplane.runs.schemas import render_run
 from tests.factories.runs import DIGEST, fresh, holder_client, lease_run, make_funded_member, make_pool, make_run
 from trainer.contracts.events import FailureCode, RunState
 from trainer.contracts.internal import AttemptSpec, HeartbeatReply
@@ -182,6 +183,13 @@ def test_a_finish_settles_the_run_and_gives_the_lease_back(holder, run):
     ended = fresh(run)
     assert (ended.state, ended.failure_code, ended.failure_detail) == (RunState.FAILED, "environment_broken", detail)
     assert post(holder, "heartbeat").json()["code"] == "stale_lease"
+
+
+def test_a_run_that_ended_well_shows_no_error(holder, run):
+    post(holder, "heartbeat", inflight=1)
+    post(holder, "finish", outcome="completed", message="40 steps are done")
+    shown = render_run(fresh(run))
+    assert (shown.status, shown.error_message, shown.failure_analysis) == ("COMPLETED", None, None)
 
 
 def test_a_failing_environment_pauses_its_run_with_the_reason(holder, run):
