@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -126,10 +127,10 @@ async def test_usage_equals_the_billed_rollouts_and_the_trained_tokens(tmp_path:
 
 
 async def test_a_failing_minority_is_masked_and_never_a_reward_of_zero(tmp_path: Path):
-    failures = set()
+    failures, numbers = set(), count()
 
     async def play(asked, runner):
-        if len(failures) < 6 and hash(asked.rollout_id) % 4 == 0:
+        if next(numbers) % 4 == 3 and len(failures) < 6:
             failures.add(asked.rollout_id)
             error = TenantError(type="KeyError", message="'x'", module="digits/__init__.py", line=7, function="score")
             return RolloutEnd(state="failed", errors=[error], fault="tenant")

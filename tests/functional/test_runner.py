@@ -43,7 +43,8 @@ def _fresh_engine(request):
 
 async def test_it_becomes_ready_and_says_what_it_has(digits: RunningEnvironment):
     health = await digits.handle.check()
-    assert health == RunnerHealth(status="ready", live=0)
+    # Another test may have listed tasks before: their count is known from then on.
+    assert health.model_copy(update={"tasks_count": None}) == RunnerHealth(status="ready", live=0)
 
 
 async def test_tasks_come_in_pages_in_an_order_that_holds(digits: RunningEnvironment):
