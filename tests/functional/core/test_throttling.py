@@ -25,3 +25,5 @@ def test_everybody_has_their_own_count():
     for who in ("ada", "bob"):
         LIMIT.take(who)
         LIMIT.take(who)
+        with pytest.raises(RateLimited):
+            LIMIT.take(who)
