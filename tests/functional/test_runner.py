@@ -1,7 +1,10 @@
 """The environment runner as an orchestrator meets it: real sandbox, real library, an engine that says what the test wants."""
 
 import asyncio
+import hashlib
 import json
+from contextlib import suppress
+from pathlib import Path
 
 import httpx
 import pytest
@@ -16,6 +19,15 @@ from trainer.contracts.rollouts import RunnerHealth, TaskPage
 from trainer.sandboxing.runners import EnvironmentBroken, RunnerLost
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300)]
+
+
+def arguments_of_all_processes() -> list[bytes]:
+    """What every user of the host can read."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(ProcessLookupError, FileNotFoundError):  # it ended meanwhile
+            found.append(path.read_bytes())
+    return found
 
 
 def right_sum(prompt: str) -> str:
@@ -306,3 +318,22 @@ async def until(condition) -> None:
     async with asyncio.timeout(60):
         while not condition():
             await asyncio.sleep(0.01)
+
+
+async def test_secrets_are_environment_variables_of_tenant_code_and_nowhere_else(make_release):
+    value = "sk-judge-0123456789"
+    release = await asyncio.to_thread(make_release, "secret_reader")
+    async with running(release, secrets={"JUDGE_KEY": value}) as environment:
+        trace = (await environment.play()).traces[0]
+        left = [path.name for path in environment.folder.iterdir()]
+        arguments = arguments_of_all_processes()
+    assert trace.reward == 1.0
+    assert trace.metrics["digest_head"] == int(hashlib.sha256(value.encode()).hexdigest()[:4], 16)
+    assert trace.metrics["child_sees_it"] == 1.0
+    assert "config.json" not in left
+    assert not [line for line in arguments if value.encode() in line]
+
+
+async def test_without_secrets_tenant_code_sees_none(make_release):
+    async with running(await asyncio.to_thread(make_release, "secret_reader")) as environment:
+        assert (await environment.play()).traces[0].reward == 0.0

@@ -48,6 +48,8 @@ class RunnerConfig(Wire):
     renderer: dict[str, Any]
     tokenizer_path: str
     limits: RunnerLimits = RunnerLimits()
+    secrets: dict[str, str] = Field(default={}, repr=False)
+    """The team's own, as environment variables of tenant code. The runner removes the file once it has read it."""
 
 
 class TenantError(Wire):

@@ -6,7 +6,7 @@ Defaults stand here and nowhere else. The TOML spelling is turned into this shap
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AliasChoices, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, AliasChoices, ConfigDict, Field, model_validator
 
 from trainer.contracts.base import Wire
 from trainer.contracts.samples import LossKind
@@ -76,9 +76,20 @@ class AlgorithmConfig(Wire):
     options: dict[str, float | bool | str] = {}
 
 
+def _not_the_interpreters(name: str) -> str:
+    if name in {"PATH", "HOME"} or name.startswith(("LD_", "PYTHON")):
+        raise ValueError(f"{name} is the sandbox's own; choose another name")
+    return name
+
+
+SecretName = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]{0,127}$"), AfterValidator(_not_the_interpreters)]
+"""Name of an environment variable that tenant code sees in its sandbox."""
+SecretValue = Annotated[str, Field(min_length=1, max_length=8192, pattern=r"^[^\x00]+$")]
+
+
 class Secret(Wire):
-    key: Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]{0,127}$")]
-    value: Annotated[str, Field(min_length=1, max_length=8192, repr=False)]
+    key: SecretName
+    value: SecretValue = Field(repr=False)
 
 
 class RunConfig(Wire):

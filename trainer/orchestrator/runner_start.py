@@ -54,6 +54,7 @@ def runner_starter(
                 folder,
                 sandbox_id=new_id(),
                 args=args,
+                secrets=spec.secrets,
                 limits=limits,
                 sandbox_limits=SandboxLimits(deadline_s=LIFE_MOST_S),
                 labels={"subject": spec.subject_id, "attempt": str(spec.attempt), "fencing_token": str(spec.fencing_token)},

@@ -5,6 +5,7 @@ Knows the bound folder. stdout and stderr are the tenant's log and never a proto
 
 import asyncio
 import logging
+import os
 import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -26,7 +27,7 @@ log = logging.getLogger("trainer.runner")
 async def serve(folder: Path) -> None:
     chat_harness.register()
     toolserver.install()
-    environment = Environment(RunnerConfig.model_validate_json((folder / RUNNER_CONFIG).read_bytes()))
+    environment = Environment(take_config(folder / RUNNER_CONFIG))
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(await start_forwarder(folder / MODEL_SOCKET, MODEL_PORT))
         # An orchestrator that hangs up has given the rollout up: cancel it.
@@ -36,6 +37,15 @@ async def serve(folder: Path) -> None:
         await web.UnixSite(runner, str(folder / RUN_SOCKET)).start()
         await environment.load(stack)
         await asyncio.Event().wait()
+
+
+def take_config(path: Path) -> RunnerConfig:
+    """Read the configuration and remove its file, so that the secrets in it lie on no disk while tenant code runs. Tenant code,
+    and whatever it starts, sees them as environment variables."""
+    config = RunnerConfig.model_validate_json(path.read_bytes())
+    path.unlink()
+    os.environ.update(config.secrets)
+    return config
 
 
 def main() -> None:

@@ -117,12 +117,14 @@ async def start_runner(
     *,
     sandbox_id: str,
     args: Mapping[str, Any] | None = None,
+    secrets: Mapping[str, str] | None = None,
     limits: RunnerLimits | None = None,
     sandbox_limits: SandboxLimits | None = None,
     labels: Mapping[str, str] | None = None,
     backend: Backend = "auto",
 ) -> RunnerHandle:
-    """A ready runner of `release`, 2 to 4 s later. `args` configure the taskset.
+    """A ready runner of `release`, 2 to 4 s later. `args` configure the taskset; `secrets` become environment variables of tenant
+    code, and travel by file, since every user of the host can read the arguments of a process.
 
     Raises SandboxUnavailable, SandboxStartFailed, EnvironmentBroken, RunnerLost; nothing is left running then.
     """
@@ -133,6 +135,7 @@ async def start_runner(
         renderer=model.renderer,
         tokenizer_path=TOKENIZER_INSIDE,
         limits=limits,
+        secrets=dict(secrets or {}),
     )
     (folder / RUNNER_CONFIG).write_text(config.model_dump_json())
     driver = await choose_driver(backend)

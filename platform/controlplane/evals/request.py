@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, model_validator
 
 from controlplane.core.schemas import Body
+from trainer.contracts.run_config import SecretName, SecretValue
 
 
 def _refuse_when_set(value: Any) -> None:
@@ -37,7 +38,7 @@ class EvalOptions(WithoutNulls):
     rollouts_per_example: Annotated[int, Field(ge=1, le=2048)] = 1
     env_args: dict[str, Any] = {}
     timeout_minutes: Annotated[int, Field(ge=1, le=1440)] = 120
-    custom_secrets: Annotated[dict[str, str], Field(max_length=64, repr=False)] = {}
+    custom_secrets: Annotated[dict[SecretName, SecretValue], Field(max_length=64, repr=False)] = {}
     sampling_args: SamplingArgs = SamplingArgs()
     max_concurrent: Annotated[int, Field(ge=1, le=1024)] = 64
     verbose: bool = False

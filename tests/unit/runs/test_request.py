@@ -60,6 +60,13 @@ def test_a_red_badge_can_be_forced_by_the_free_table_or_the_query(table, query, 
     assert parse_request(BODY | {"run_config": table}, force=query).is_forced is forced
 
 
+@pytest.mark.parametrize("name", ["PATH", "HOME", "LD_PRELOAD", "PYTHONPATH"])
+def test_a_secret_that_would_steer_the_interpreter_is_refused(name):
+    with pytest.raises(Invalid) as caught:
+        parse_request(BODY | {"secrets": [{"key": name, "value": "/somewhere"}]})
+    assert caught.value.problems[0].loc == ("body", "secrets", 0, "key")
+
+
 def test_secrets_stay_out_of_the_representation():
     request = parse_request(BODY | {"secrets": [{"key": "API_KEY", "value": "hunter2hunter2"}]})
     assert request.secrets == {"API_KEY": "hunter2hunter2"}
