@@ -5,6 +5,9 @@ PY := $(VENV)/bin/python
 ROOT ?= .rootstock
 MODEL ?= tiny
 EXIT ?=
+# Writing documents starts no service and reads no secret: the settings must only be well formed.
+OFFLINE := DATABASE_URL=postgresql://nobody@localhost/none BROKER_URL=redis://localhost ROOTSTOCK_OBJECT_STORE_URL=file:///none \
+	ROOTSTOCK_SECRET_KEY=00000000000000000000000000000000 ROOTSTOCK_PUBLIC_ORIGIN=http://localhost
 
 .DEFAULT_GOAL := help
 .PHONY: help install frontend runner demo up down status test test-unit test-all lint format type openapi migrations clean
@@ -57,10 +60,10 @@ type: install ## Strict types in contracts, core and billing
 	@$(VENV)/bin/mypy -p trainer.contracts -p trainer.core -p controlplane.core -p controlplane.billing
 
 migrations: install ## Write migrations for changed models
-	@$(PY) platform/manage.py makemigrations
+	@$(OFFLINE) $(PY) platform/manage.py makemigrations
 
 openapi: install ## Write docs/openapi.json from the code
-	@$(PY) platform/manage.py spectacular --format openapi-json --file docs/openapi.json
+	@$(OFFLINE) $(PY) platform/manage.py spectacular --format openapi-json --file docs/openapi.json
 
 clean: down ## Stop the stack and remove what it made
 	@rm -rf $(ROOT) reports frontend/dist

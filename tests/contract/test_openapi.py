@@ -1,17 +1,21 @@
 """The OpenAPI document and the code say the same, in both directions."""
 
+import json
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.urls import URLPattern, URLResolver, get_resolver
 from drf_spectacular.drainage import GENERATOR_STATS
 from drf_spectacular.generators import SchemaGenerator
+from rest_framework.utils.encoders import JSONEncoder
 
 from controlplane.core.openapi import PUBLIC_PREFIXES
 from controlplane.core.routes import SLASH_TWIN
 
+WRITTEN = Path(__file__).parents[2] / "docs" / "openapi.json"
 METHODS = frozenset({"get", "put", "post", "patch", "delete"})
 # Addresses below /api that are no operations of the API; each with its reason.
 UNDOCUMENTED = {
@@ -85,6 +89,11 @@ def test_generating_it_raises_no_warning():
     SchemaGenerator().get_schema(request=None, public=True)
     problems = [*GENERATOR_STATS._warn_cache, *GENERATOR_STATS._error_cache]
     assert problems == []
+
+
+def test_the_written_document_is_the_current_one():
+    current = json.loads(json.dumps(document(), cls=JSONEncoder))
+    assert json.loads(WRITTEN.read_text()) == current, "run `make openapi`"
 
 
 @pytest.mark.django_db
