@@ -8,9 +8,12 @@ EXIT ?=
 # Writing documents starts no service and reads no secret: the settings must only be well formed.
 OFFLINE := DATABASE_URL=postgresql://nobody@localhost/none BROKER_URL=redis://localhost ROOTSTOCK_OBJECT_STORE_URL=file:///none \
 	ROOTSTOCK_SECRET_KEY=00000000000000000000000000000000 ROOTSTOCK_PUBLIC_ORIGIN=http://localhost
+ONLY ?=
+SIZE ?= large
+SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install frontend runner demo up down status test test-unit test-all lint format type openapi migrations clean
+.PHONY: help install frontend runner demo up down status test test-unit test-all gates lint format type openapi migrations clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -49,6 +52,9 @@ test-unit: install ## Unit tests alone
 
 test-all: install frontend runner ## Every suite, the heavy ones too; a skip fails it when CI=true
 	@$(PY) tests/suites.py --heavy
+
+gates: install frontend runner ## Reliability and security figures into reports/gates.json; ONLY=R5 SIZE=small SEED=1
+	@$(PY) -m tests.gates --size $(SIZE) --seed $(SEED) $(if $(ONLY),--only $(ONLY),)
 
 lint: install ## Style and import rules
 	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check . && $(VENV)/bin/lint-imports

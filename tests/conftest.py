@@ -20,6 +20,8 @@ pytest_plugins = [
     "tests.fixtures.database",
     "tests.fixtures.clients",
     "tests.fixtures.live_server",
+    "tests.fixtures.live_stack",
     "tests.fixtures.s3",
     "tests.fixtures.runner",
+    "tests.fixtures.gates",
 ]

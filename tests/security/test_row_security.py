@@ -11,7 +11,7 @@ from tests.contract.test_models import TENANT_TABLES
 from tests.factories.objects import OBJECTS, World
 from tests.factories.teams import Member, make_member
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.gate("R3")]
 
 
 @pytest.fixture

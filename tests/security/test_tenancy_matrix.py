@@ -28,7 +28,7 @@ PUBLIC_STATUSES: dict[str, tuple[int, ...]] = {
     "chat_completions": (401,),
 }
 _PARAMETER = re.compile(r"\{(\w+)\}")
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.gate("R2")]
 
 
 def owned(path: str) -> list[str]:
