@@ -21,9 +21,10 @@ def make_call(prompt_ids=(1, 2), token_ids=(3, 4), **changes) -> Call:
     return Call(**(fields | changes))
 
 
-def make_outcome(reward: float | None = 1.0, state="ok", calls=None, **changes) -> RolloutOutcome:
+def make_outcome(reward: float | None = 1.0, state="ok", calls=None, scoring_s=0.0, **changes) -> RolloutOutcome:
     calls = (make_call(),) if calls is None else tuple(calls)
-    report = TraceReport(trace_id="t", state="ok" if state == "ok" else "failed", reward=reward if state == "ok" else None)
+    verdict = {"state": "ok", "reward": reward} if state == "ok" else {"state": "failed"}
+    report = TraceReport(trace_id="t", scoring_s=scoring_s, **verdict)
     return RolloutOutcome(state=state, reward=reward if state == "ok" else None, traces=(Trace(report, calls),), **changes)
 
 

@@ -116,6 +116,8 @@ class TraceReport(Wire):
     metrics: Annotated[dict[Name, Score], Field(max_length=REWARDS_MAX)] = {}
     turns: Annotated[int, Field(ge=0)] = 0
     truncated: bool = False
+    scoring_s: Annotated[float, Field(ge=0)] = 0.0
+    """How long the environment took to score the trace."""
     errors: Annotated[list[TenantError], Field(max_length=16)] = []
     messages: Annotated[list[dict[str, Any]], Field(max_length=512)] = []
     """What the page shows: role, content, tool calls. Never trained on."""

@@ -34,14 +34,15 @@ def cut_batch(run_id: str, step: int, groups: Iterable[Group], *, component: Com
                 continue
             merged = merge_calls(call for call in trace.calls if call.route == "generate")
             broken += merged.broken
-            fitting = [branch for branch in merged.branches if _fits(branch)]
+            fitting = [branch for branch in merged.branches if fits(branch)]
             left_out += len(merged.branches) - len(fitting)
             samples += [_sample(branch, rollout, component) for branch in fitting]
     counts = {f"n_{component}": sum(sum(sample.mask) for sample in samples)}
     return Cut(TrainBatch(run_id=run_id, step=step, samples=samples, **counts), broken, left_out)
 
 
-def _fits(branch: Branch) -> bool:
+def fits(branch: Branch) -> bool:
+    """Whether a branch can be trained on: something before what was sampled, something sampled, and not too long."""
     return 2 <= len(branch.token_ids) <= TOKENS_MAX and any(branch.mask) and not branch.mask[0]
 
 

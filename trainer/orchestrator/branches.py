@@ -39,16 +39,26 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a call's tokens are: in branch number `branch`, what is new of its prompt from token `start` on, its own behind."""
+
+    branch: int
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
 class Branches:
-    """`broken` counts the calls whose prompt diverged from every earlier stream of the trace."""
+    """`broken` counts the calls whose prompt diverged from every earlier stream of the trace. `places` has one per call."""
 
     branches: list[Branch]
     broken: int
+    places: list[Place]
 
 
 def merge_calls(calls: Iterable[Call]) -> Branches:
     """Branches of one trace from its calls in order."""
     branches: list[Branch] = []
+    places: list[Place] = []
     broken = 0
     for call in calls:
         branch = _longest_prefix(branches, call.prompt_ids)
@@ -56,8 +66,11 @@ def merge_calls(calls: Iterable[Call]) -> Branches:
             broken += bool(branches) and not _is_fork(branches, call.prompt_ids)
             branch = Branch()
             branches.append(branch)
+        # By identity: two forks may hold equal tokens for a while.
+        number = next(index for index, known in enumerate(branches) if known is branch)
+        places.append(Place(number, len(branch.token_ids)))
         branch.append(call)
-    return Branches(branches, broken)
+    return Branches(branches, broken, places)
 
 
 def _longest_prefix(branches: list[Branch], prompt_ids: tuple[int, ...]) -> Branch | None:

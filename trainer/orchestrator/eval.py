@@ -108,7 +108,7 @@ class Evaluation:
         await self._report(TAG, number, chunk)
 
     async def _report(self, tag: str, number: int, accounted: list[Accounted]) -> None:
-        await self._place.control.rollouts(rollout_batch(accounted, step=number, tag=tag))
+        await self._place.control.rollouts(rollout_batch(accounted, step=number, tag=tag, texts=self._place.texts))
         usage = rollout_usage(accounted, sequence=f"{tag}.{number}")
         if usage:
             await self._place.control.usage(UsageBatch(events=usage))

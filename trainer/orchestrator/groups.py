@@ -74,6 +74,8 @@ class Group:
     task: int
     version: int
     rollouts: list[Rollout]
+    scoring_s: float = 0.0
+    """How long the group's own rewards and the advantages took, once every member was home."""
     doomed: bool = False
     """Too old to be trained; waits only for its cancelled rollouts to come home."""
 

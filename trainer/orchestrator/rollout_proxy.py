@@ -106,6 +106,7 @@ class RolloutProxy:
             self._leave(session)
 
     async def _generated(self, session: Session, policy: Policy, asked: GenerateRequest) -> Response:
+        started_s = time.monotonic()
         body = await self._ask(GENERATE, asked.model_dump_json().encode(), policy, session)
         try:
             reply = checked_generate(GenerateReply.model_validate_json(body), digest=policy.digest)
@@ -123,6 +124,8 @@ class RolloutProxy:
                 input_tokens=reply.usage.prompt_tokens,
                 output_tokens=reply.usage.completion_tokens,
                 finish_reason=choice.finish_reason,
+                started_s=started_s,
+                ended_s=time.monotonic(),
             )
         )
         return Response(reply.model_dump_json(), media_type="application/json")
@@ -144,6 +147,7 @@ class RolloutProxy:
             self._leave(session)
 
     async def _open_stream(self, session: Session, policy: Policy, content: bytes) -> Response:
+        started_s = time.monotonic()
         try:
             answer = await self._gate.open(CHAT, content, policy)
             if answer.status != 200:
@@ -156,17 +160,18 @@ class RolloutProxy:
         except BaseException:
             self._leave(session)
             raise
-        return RecordedStream(self._streamed(session, policy, answer), lambda: self._close_stream(session, answer))
+        return RecordedStream(self._streamed(session, policy, answer, started_s), lambda: self._close_stream(session, answer))
 
     async def _chatted(self, session: Session, policy: Policy, content: bytes) -> Response:
+        started_s = time.monotonic()
         body = await self._ask(CHAT, content, policy, session)
         try:
-            self._record_chat(session, policy, json.loads(body))
+            self._record_chat(session, policy, json.loads(body), started_s)
         except (EngineContradiction, KeyError, TypeError, ValueError) as error:
             raise self._infrastructure(session, f"engine reply refused: {error}", status=502) from None
         return Response(body, media_type="application/json")
 
-    async def _streamed(self, session: Session, policy: Policy, answer: Answer) -> AsyncIterator[bytes]:
+    async def _streamed(self, session: Session, policy: Policy, answer: Answer, started_s: float) -> AsyncIterator[bytes]:
         """Pass the engine's events on as they come; the last one with usage becomes the record."""
         last, pending = None, b""
         try:
@@ -176,7 +181,7 @@ class RolloutProxy:
                 yield part
             if last is None:
                 raise EngineContradiction("the stream ended without usage")
-            self._record_chat(session, policy, last)
+            self._record_chat(session, policy, last, started_s)
         except (LinkError, EngineContradiction, KeyError, TypeError, ValueError) as error:
             session.infrastructure = f"stream broken: {type(error).__name__}: {error}"
 
@@ -184,7 +189,7 @@ class RolloutProxy:
         self._leave(session)
         answer.close()
 
-    def _record_chat(self, session: Session, policy: Policy, reply: dict[str, Any]) -> None:
+    def _record_chat(self, session: Session, policy: Policy, reply: dict[str, Any], started_s: float) -> None:
         digest = reply["adapter"]["digest"]
         if digest != policy.digest:
             raise EngineContradiction(f"answered with weights {digest[:12]}, but {policy.engine_name} has {policy.digest[:12]}")
@@ -201,6 +206,8 @@ class RolloutProxy:
                 output_tokens=int(reply["usage"]["completion_tokens"]),
                 finish_reason=str(choices[0].get("finish_reason") or ""),
                 route="chat",
+                started_s=started_s,
+                ended_s=time.monotonic(),
             )
         )
 

@@ -15,15 +15,19 @@ import zstandard
 
 from trainer.contracts.events import Meter
 from trainer.contracts.internal import RolloutBatch, RolloutSummary, UsageIn
+from trainer.orchestrator.batches import fits
+from trainer.orchestrator.branches import Place, merge_calls
 from trainer.orchestrator.groups import Accounted, Trace
 from trainer.orchestrator.sessions import Call
+from trainer.orchestrator.token_texts import TokenTexts
 
 PREVIEW_MAX = 500
 ERROR_MAX = 1_000
 
 
-def rollout_batch(accounted: list[Accounted], *, step: int, tag: str = "train") -> RolloutBatch:
-    body = b"".join(json.dumps(_body(item), separators=(",", ":")).encode() + b"\n" for item in accounted)
+def rollout_batch(accounted: list[Accounted], *, step: int, tag: str = "train", texts: TokenTexts | None = None) -> RolloutBatch:
+    """`texts` adds the text of every token id that occurs, so that the record can be read without the model."""
+    body = b"".join(json.dumps(_body(item, texts), separators=(",", ":")).encode() + b"\n" for item in accounted)
     packed = zstandard.ZstdCompressor(level=3).compress(body)
     return RolloutBatch(
         step=step,
@@ -92,22 +96,40 @@ def _preview(item: Accounted) -> str:
     return item.rollout.preview[:PREVIEW_MAX]
 
 
-def _body(item: Accounted) -> dict[str, Any]:
+def _body(item: Accounted, texts: TokenTexts | None) -> dict[str, Any]:
     row = summary(item).model_dump()
     outcome = item.rollout.outcome
+    used = {token for call in _calls(item) for token in (*call.prompt_ids, *call.token_ids)}
     return row | {
         "policy_version": item.rollout.version,
-        "traces": [_trace(trace) for trace in (outcome.traces if outcome else ())],
+        "traces": [_trace(trace, item) for trace in (outcome.traces if outcome else ())],
+        "texts": texts.of(used) if texts else {},
     }
 
 
-def _trace(trace: Trace) -> dict[str, Any]:
+def _trace(trace: Trace, item: Accounted) -> dict[str, Any]:
+    """The runner's report beside the calls. `branches` are the flat token streams that the calls make up, in the order in which
+    `calls[].branch` counts them; `trained` says whether the batch had the stream."""
     report = trace.report.model_dump(mode="json")
-    return report | {"calls": [_call(call) for call in trace.calls]}
+    generated = [call for call in trace.calls if call.route == "generate"]
+    merged = merge_calls(generated)
+    places: dict[int, Place] = {id(call): place for call, place in zip(generated, merged.places, strict=True)}
+    learns = item.trained and trace.report.trainable
+    branches = [
+        {"tokens_count": len(branch.token_ids), "sampled_count": sum(branch.mask), "trained": learns and fits(branch)}
+        for branch in merged.branches
+    ]
+    calls = [_call(call, places.get(id(call)), since_s=item.rollout.started_s) for call in trace.calls]
+    return report | {"calls": calls, "branches": branches}
 
 
-def _call(call: Call) -> dict[str, Any]:
+def _call(call: Call, place: Place | None, *, since_s: float) -> dict[str, Any]:
+    """A chat call has no tokens and no place. `offset_s` counts from the rollout's dispatch."""
     return {
+        "branch": place.branch if place else None,
+        "start": place.start if place else 0,
+        "offset_s": round(max(0.0, call.started_s - since_s), 4),
+        "duration_s": round(call.duration_s, 4),
         "route": call.route,
         "engine_name": call.engine_name,
         "adapter_digest": call.adapter_digest,

@@ -91,7 +91,7 @@ class RunEvals:
 
     async def _report(self, step: int, name: str, accounted: list[Accounted]) -> None:
         tag = f"eval/{name}"[:64]
-        await self._place.control.rollouts(rollout_batch(accounted, step=step, tag=tag))
+        await self._place.control.rollouts(rollout_batch(accounted, step=step, tag=tag, texts=self._place.texts))
         usage = rollout_usage(accounted, sequence=f"{tag}.{step}")
         if usage:
             await self._place.control.usage(UsageBatch(events=usage))

@@ -190,9 +190,9 @@ class Run:
             attempt=self._place.spec.attempt,
             segment=self._place.spec.segment,
             batch=cut.batch,
-            rollouts=rollout_batch(accounted, step=step),
+            rollouts=rollout_batch(accounted, step=step, texts=self._place.texts),
             usage=rollout_usage(accounted, sequence=str(step)),
-            metrics=cut_metrics(accounted, broken_prefixes=cut.broken_prefixes),
+            metrics=cut_metrics(accounted, broken_prefixes=cut.broken_prefixes, groups=groups),
             cursors=self._dispatcher.cursors(),
             wait_s=wait_s,
         )
@@ -241,7 +241,7 @@ class Run:
         if not accounted:
             return
         tag = f"rest-{self._place.spec.attempt}"
-        await self._place.control.rollouts(rollout_batch(accounted, step=self._step, tag=tag))
+        await self._place.control.rollouts(rollout_batch(accounted, step=self._step, tag=tag, texts=self._place.texts))
         usage = rollout_usage(accounted, sequence=f"{self._step}.{tag}")
         if usage:
             await self._place.control.usage(UsageBatch(events=usage))

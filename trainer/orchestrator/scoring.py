@@ -3,6 +3,7 @@
 Knows who says what. Refuses to know formulas: they stand in `trainer.algorithms`.
 """
 
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -20,7 +21,7 @@ class GroupScorer:
 
     async def __call__(self, group: Group) -> None:
         """Set the advantage of each valid rollout. A group whose own rewards cannot be had is failed as a whole."""
-        environment = self._environments[group.environment]
+        environment, started_s = self._environments[group.environment], time.monotonic()
         if environment.health.has_group_rewards:
             try:
                 await self._apply_group_rewards(environment, group)
@@ -31,6 +32,7 @@ class GroupScorer:
         rewards = [_reward(rollout) for rollout in valid]
         for rollout, advantage in zip(valid, self._algorithm.advantages(rewards), strict=True):
             rollout.advantage = advantage
+        group.scoring_s = time.monotonic() - started_s
 
     async def _apply_group_rewards(self, environment: Environment, group: Group) -> None:
         members = [

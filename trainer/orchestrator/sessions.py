@@ -13,7 +13,7 @@ CALLS_PER_SESSION_MAX = 4096
 @dataclass(frozen=True, slots=True)
 class Call:
     """One answered model call. `logprobs` aligns with `token_ids`. A chat call records usage and identity only: it is never
-    trained on."""
+    trained on. Times are seconds of the event loop's clock."""
 
     engine_name: str
     adapter_digest: str
@@ -25,6 +25,12 @@ class Call:
     output_tokens: int
     finish_reason: str
     route: Literal["generate", "chat"] = "generate"
+    started_s: float = 0.0
+    ended_s: float = 0.0
+
+    @property
+    def duration_s(self) -> float:
+        return max(0.0, self.ended_s - self.started_s)
 
 
 @dataclass(slots=True)

@@ -1,8 +1,13 @@
 """The numbers of one step, as the run page charts them.
 
 Knows formulas over accounted rollouts. Refuses to know where they go. Names are stable: `reward`, `reward_std`,
-`reward/<environment>`, `reward_part/<name>`, `staleness_mean`, `staleness_max`, `staleness/<n>` (trained rollouts of that
-staleness), `failed_fraction`, `rollouts_<state>`, `tokens_per_s`.
+`reward_group_min` and `reward_group_max` (of the groups' means), `reward/<environment>`, `reward_part/<name>`,
+`staleness_mean`, `staleness_max`, `staleness/<n>` (trained rollouts of that staleness), `failed_fraction`, `rollouts_<state>`,
+`output_tokens_mean` with `_min` and `_max`, `truncated_fraction`, `tokens_per_s`, and `time/<part>_s`: where the time between
+two commits went. A name that ends with `_min` or `_max` is an extreme, which whoever thins the points out must keep.
+
+The loop waits for rollouts, not for any one thing that they do. Its wait is divided among generating, the environment and
+scoring in the proportion in which the trained rollouts spent their own time.
 """
 
 from collections import Counter
@@ -10,23 +15,29 @@ from collections.abc import Iterable, Mapping
 from statistics import fmean, pstdev
 
 from trainer.contracts.training import StepResult
-from trainer.orchestrator.groups import TENANT_FAULTS, Accounted
+from trainer.orchestrator.groups import TENANT_FAULTS, Accounted, Group
 
 STALENESS_BARS_MAX = 64
 
 
-def cut_metrics(accounted: list[Accounted], *, broken_prefixes: int) -> dict[str, float]:
-    """What is known at the cut: of the rollouts accounted since the last one, and of those that the batch trains on."""
+def cut_metrics(accounted: list[Accounted], *, broken_prefixes: int, groups: Iterable[Group] = ()) -> dict[str, float]:
+    """What is known at the cut: of the rollouts accounted since the last one, and of those that the batch trains on, whose
+    `groups` they are."""
     trained = [item for item in accounted if item.trained]
+    lengths = [_output_tokens(item) for item in trained]
     return {
         **_rewards(trained),
+        **_group_rewards(trained),
         **_staleness(trained),
         **_failures(accounted),
         "trained_rollouts": len(trained),
         "zero_advantage_fraction": _share(not item.rollout.advantage for item in trained),
         "rollout_s_mean": _mean(item.rollout.duration_s for item in trained),
         "turns_mean": _mean(item.rollout.outcome.turns for item in trained if item.rollout.outcome),
-        "output_tokens_mean": _mean(_output_tokens(item) for item in trained),
+        **_rollout_times(trained, groups),
+        "output_tokens_mean": _mean(lengths),
+        "output_tokens_min": min(lengths, default=0),
+        "output_tokens_max": max(lengths, default=0),
         "truncated_fraction": _share(_truncated(item) for item in trained),
         "broken_prefixes": broken_prefixes,
     }
@@ -39,6 +50,7 @@ def commit_metrics(cut: Mapping[str, float], result: StepResult, times_s: Mappin
         **cut,
         **result.metrics,
         **{f"{name}_s": value for name, value in times_s.items()},
+        **_time_split({**cut, **result.metrics}, times_s),
         "step_time_s": step_s,
         "trained_tokens": result.tokens,
         "tokens_per_s": result.tokens / step_s if step_s > 0 else 0.0,
@@ -65,6 +77,46 @@ def _rewards(trained: list[Accounted]) -> dict[str, float]:
         "reward_std": pstdev(rewards),
         **{f"reward/{name}": fmean(values) for name, values in sorted(by_environment.items())},
         **{f"reward_part/{name}": fmean(values) for name, values in sorted(by_part.items())},
+    }
+
+
+def _group_rewards(trained: list[Accounted]) -> dict[str, float]:
+    """The range of the groups' mean rewards."""
+    by_group: dict[str, list[float]] = {}
+    for item in trained:
+        assert item.rollout.outcome is not None and item.rollout.outcome.reward is not None
+        by_group.setdefault(item.rollout.group_id, []).append(item.rollout.outcome.reward)
+    means = [fmean(rewards) for rewards in by_group.values()]
+    return {"reward_group_min": min(means), "reward_group_max": max(means)} if means else {}
+
+
+def _rollout_times(trained: list[Accounted], groups: Iterable[Group]) -> dict[str, float]:
+    """Mean seconds that a trained rollout spent in model calls, in being scored, and in all else that its environment does.
+    What the runner claims is taken up to the time that passed."""
+    group_s = {group.group_id: group.scoring_s for group in groups}
+    generate, score, environment = [], [], []
+    for item in trained:
+        outcome, left_s = item.rollout.outcome, item.rollout.duration_s
+        assert outcome is not None
+        generate.append(min(left_s, sum(call.duration_s for call in outcome.calls)))
+        left_s -= generate[-1]
+        scored_s = min(left_s, sum(trace.report.scoring_s for trace in outcome.traces))
+        score.append(scored_s + group_s.get(item.rollout.group_id, 0.0))
+        environment.append(left_s - scored_s)
+    return {"generate_s_mean": _mean(generate), "environment_s_mean": _mean(environment), "score_s_mean": _mean(score)}
+
+
+def _time_split(known: Mapping[str, float], times_s: Mapping[str, float]) -> dict[str, float]:
+    """`time/<part>_s`; their sum is the step's time. `queue_s` is the trainer's word for how long the batch waited there."""
+    parts = {name: known.get(f"{name}_s_mean", 0.0) for name in ("generate", "environment", "score")}
+    whole_s = sum(parts.values())
+    shares = {name: value / whole_s if whole_s else float(name == "generate") for name, value in parts.items()}
+    queue_s = min(times_s["train"], known.get("queue_s", 0.0))
+    return {
+        **{f"time/{name}_s": times_s["wait"] * share for name, share in shares.items()},
+        "time/trainer_queue_s": queue_s,
+        "time/train_s": times_s["train"] - queue_s,
+        "time/publish_s": times_s["publish"],
     }
 
 

@@ -111,10 +111,26 @@ class StepReports:
         self._reporter.emit(EventKind.VERSION, version, step=step)
         payload = {"metrics": metrics, "version": step, "adapter_digest": report.policy.digest}
         self._reporter.emit(EventKind.STEP, payload, step=step)
+        self._log(report, metrics)
+
+    def _log(self, report: StepReport, metrics: dict[str, float]) -> None:
+        """One line for each machine that had a part in the step."""
+        step, result, published = report.record.step, report.result, report.published
         self._reporter.log(
-            f"step {step}: reward {metrics.get('reward', float('nan')):.3f}, {report.result.tokens} tokens, "
+            f"step {step}: {len(report.record.batch.samples)} samples trained in {metrics['time/train_s']:.2f} s after "
+            f"{metrics['time/trainer_queue_s']:.2f} s in the queue; {result.packs_shared} of {result.packs} packs were shared "
+            "with other runs",
+            component="trainer",
+        )
+        self._reporter.log(
+            f"version {step} was loaded in {published.load_s:.2f} s; {published.requests_in_flight} requests in flight stayed "
+            "on older versions",
+            component="engine",
+        )
+        self._reporter.log(
+            f"step {step}: reward {metrics.get('reward', float('nan')):.3f}, {result.tokens} tokens, "
             f"staleness {metrics.get('staleness_mean', 0):.1f}, {metrics['step_time_s']:.1f} s "
-            f"(wait {times_s['wait']:.1f}, train {times_s['train']:.1f}, publish {times_s['publish']:.2f})"
+            f"(wait {metrics['wait_s']:.1f}, train {metrics['train_s']:.1f}, publish {metrics['publish_s']:.2f})"
         )
 
 

@@ -5,11 +5,13 @@ Knows how the parts fit together. Refuses to know the work itself: runs, evaluat
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
 
+from trainer.contracts.catalogue import model_folder
 from trainer.contracts.events import FailureCode
 from trainer.contracts.internal import AttemptSpec, PoolSpec, UsageBatch
 from trainer.contracts.rollouts import ReleaseSpec, RunnerLimits
@@ -28,6 +30,7 @@ from trainer.orchestrator.runner_life import StartRunner
 from trainer.orchestrator.runner_start import runner_starter
 from trainer.orchestrator.services import Service, pool_headers
 from trainer.orchestrator.sessions import SessionBook
+from trainer.orchestrator.token_texts import TokenTexts
 
 Starter = Callable[..., StartRunner]
 """The shape of `runner_starter`."""
@@ -49,6 +52,10 @@ class Workplace:
     policies: PolicyTable = field(default_factory=PolicyTable)
     sessions: SessionBook = field(default_factory=SessionBook)
     environments: dict[str, Environment] = field(default_factory=dict)
+    texts: TokenTexts = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.texts = TokenTexts(model_folder(self.spec.base_model.tokenizer))
 
     @property
     def pool(self) -> PoolSpec:
@@ -66,23 +73,22 @@ class Workplace:
             self.reporter.log(text)
 
     def trainer(self) -> Service:
-        return Service(
-            self.pool_http, self.pool.trainer_url, "the trainer", FailureCode.TRAINER_UNREACHABLE, self.reporter.incident
-        )
+        incident = partial(self.reporter.incident, component="trainer")
+        return Service(self.pool_http, self.pool.trainer_url, "the trainer", FailureCode.TRAINER_UNREACHABLE, incident)
 
     def engines(self) -> Engines:
-        urls = self.pool.inference_urls
+        incident = partial(self.reporter.incident, component="engine")
+        named = enumerate(self.pool.inference_urls, start=1)
         return Engines(
             [
-                Service(
-                    self.pool_http, url, f"inference server {number}", FailureCode.INFERENCE_UNREACHABLE, self.reporter.incident
-                )
-                for number, url in enumerate(urls, start=1)
+                Service(self.pool_http, url, f"inference server {number}", FailureCode.INFERENCE_UNREACHABLE, incident)
+                for number, url in named
             ]
         )
 
     def gate(self, engines: Engines) -> EngineGate:
-        return EngineGate(Link.to_url(self.pool.pool_url, pool_headers(self.pool_token)), engines, self.reporter.incident)
+        link = Link.to_url(self.pool.pool_url, pool_headers(self.pool_token))
+        return EngineGate(link, engines, partial(self.reporter.incident, component="engine"))
 
     def proxy(self, environment: str, gate: EngineGate, *, temperature: float, max_tokens: int) -> RolloutProxy:
         context_tokens = self.spec.base_model.context_tokens

@@ -107,6 +107,7 @@ def report_trace(trace: Trace, task: vf.Task) -> TraceReport:
         },
         turns=trace.num_turns,
         truncated=trace.is_truncated,
+        scoring_s=trace.timing.scoring.duration,
         errors=_errors(trace, task, scores, bad),
         messages=[_display(message) for message in trace.messages[-_MESSAGES_MAX:]],
     )

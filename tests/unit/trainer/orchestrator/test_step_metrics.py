@@ -1,8 +1,24 @@
 """The numbers of a step."""
 
-from tests.factories.rollouts import make_group, make_outcome
+from tests.factories.rollouts import make_call, make_group, make_outcome
+from trainer.contracts.base import new_id
+from trainer.contracts.training import StepResult
 from trainer.orchestrator.groups import Accounted
-from trainer.orchestrator.step_metrics import cut_metrics
+from trainer.orchestrator.step_metrics import commit_metrics, cut_metrics
+
+
+def make_step_result(**metrics: float) -> StepResult:
+    return StepResult(
+        run_id=new_id(),
+        step=1,
+        adapter_digest="d" * 64,
+        adapter_path="runs/x/adapters/v1",
+        size_bytes=1,
+        tokens=10,
+        metrics=metrics,
+        packs=1,
+        packs_shared=0,
+    )
 
 
 def item(reward, *, state="ok", trained=True, staleness=0, environment="a") -> Accounted:
@@ -27,3 +43,44 @@ def test_staleness_is_a_histogram_of_trained_rollouts():
 
 def test_a_step_without_rewards_has_no_reward_metric():
     assert "reward" not in cut_metrics([], broken_prefixes=0)
+
+
+def timed(group, *, duration_s: float, call_s: float, scoring_s: float) -> Accounted:
+    (rollout,) = group.rollouts
+    rollout.ended_s = duration_s
+    rollout.outcome = make_outcome(1.0, calls=[make_call(started_s=0.0, ended_s=call_s)], scoring_s=scoring_s)
+    return Accounted(rollout, "ok", True, 0, billed=True)
+
+
+def test_the_parts_of_a_steps_time_add_up_to_it():
+    group = make_group(0, 1)
+    group.scoring_s = 1.0
+    cut = cut_metrics([timed(group, duration_s=4.0, call_s=2.0, scoring_s=1.0)], broken_prefixes=0, groups=[group])
+    assert (cut["generate_s_mean"], cut["environment_s_mean"], cut["score_s_mean"]) == (2.0, 1.0, 2.0)
+    metrics = commit_metrics(cut, make_step_result(queue_s=0.5), {"wait": 10.0, "train": 2.0, "publish": 0.25})
+    parts = {name: value for name, value in metrics.items() if name.startswith("time/")}
+    assert parts == {
+        "time/generate_s": 4.0,
+        "time/environment_s": 2.0,
+        "time/score_s": 4.0,
+        "time/trainer_queue_s": 0.5,
+        "time/train_s": 1.5,
+        "time/publish_s": 0.25,
+    }
+    assert sum(parts.values()) == metrics["step_time_s"]
+
+
+def test_a_runner_cannot_claim_more_time_than_passed():
+    cut = cut_metrics([timed(make_group(0, 1), duration_s=3.0, call_s=1.0, scoring_s=1e9)], broken_prefixes=0)
+    assert (cut["generate_s_mean"], cut["environment_s_mean"], cut["score_s_mean"]) == (1.0, 0.0, 2.0)
+
+
+def test_the_range_of_a_steps_rewards_is_that_of_its_groups_means():
+    low, high = make_group(0, 2), make_group(0, 2)
+    accounted = []
+    for group, rewards in ((low, (0.0, 0.5)), (high, (0.5, 1.0))):
+        for rollout, reward in zip(group.rollouts, rewards, strict=True):
+            rollout.outcome = make_outcome(reward)
+            accounted.append(Accounted(rollout, "ok", True, 0, billed=True))
+    metrics = cut_metrics(accounted, broken_prefixes=0)
+    assert (metrics["reward_group_min"], metrics["reward_group_max"]) == (0.25, 0.75)
