@@ -1,0 +1,61 @@
+"""The rules of the game: what counts as a guess, how its letters are marked, and what is said next. Plain functions of text.
+
+Knows the word list. Refuses to know models and rewards.
+"""
+
+from pathlib import Path
+
+LETTERS = 5
+GREEN, YELLOW, GREY = "G", "Y", "-"
+
+WORDS: tuple[str, ...] = tuple(Path(__file__).with_name("words.txt").read_text().split())
+_KNOWN = frozenset(WORDS)
+
+
+def guess_of(reply: str) -> str | None:
+    """The reply as a guess, or None where it is not one word of five letters."""
+    word = reply.strip().lower()
+    return word if len(word) == LETTERS and word.isascii() and word.isalpha() else None
+
+
+def is_known(guess: str) -> bool:
+    return guess in _KNOWN
+
+
+def marks(guess: str, secret: str) -> str:
+    """One mark a letter: G in its place, Y elsewhere in the word, - not in it. A letter is marked as often as the word has it."""
+    marked = [GREEN if mine == theirs else GREY for mine, theirs in zip(guess, secret, strict=True)]
+    left = [letter for letter, mark in zip(secret, marked, strict=True) if mark == GREY]
+    for place, letter in enumerate(guess):
+        if marked[place] == GREY and letter in left:
+            marked[place] = YELLOW
+            left.remove(letter)
+    return "".join(marked)
+
+
+def likeness(reply: str) -> float:
+    """How near a reply comes to the form of a guess, in [0, 1]: 1 is one word of five letters. Partial credit lets a model that
+    never says a five-letter word begin to learn."""
+    if guess_of(reply):
+        return 1.0
+    text = reply.strip()
+    letters = sum(character.isascii() and character.isalpha() for character in text)
+    return 0.9 * min(letters, LETTERS) / max(len(text), LETTERS)
+
+
+def answer_to(reply: str, secret: str, turns_left: int) -> str:
+    """What the player is told after a reply that does not end the game."""
+    left = f"{turns_left} left."
+    guess = guess_of(reply)
+    if guess is None:
+        return f"Not a word of {LETTERS} letters. {left}"
+    if not is_known(guess):
+        return f"{guess} is not in the list. {left}"
+    return f"{guess} {marks(guess, secret)} {left}"
+
+
+def opening(turns: int) -> str:
+    return (
+        f"Find my English word of {LETTERS} letters in {turns} turns. Reply with one word only. "
+        f"I mark its letters: {GREEN} right place, {YELLOW} other place, {GREY} not in it."
+    )
