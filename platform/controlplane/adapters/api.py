@@ -3,29 +3,31 @@
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from controlplane.adapters import access, queries, services
 from controlplane.adapters.models import Adapter
 from controlplane.adapters.schemas import AdapterAnswer, AdapterList, AdapterQuery, AdapterRow, DeployableModels, ModelLimits
 from controlplane.core.schemas import query_parameters, read_query, render
+from controlplane.core.views import ApiView
 from controlplane.pools.queries import base_models_served
 from controlplane.teams.actors import actor_in
 from trainer.contracts.catalogue import load_catalogue
 
 
-class AdaptersView(APIView):
+class AdaptersView(ApiView):
     scope = "adapters"
 
     @extend_schema(operation_id="adapters_list", parameters=query_parameters(AdapterQuery), responses=AdapterList)
     def get(self, request: Request) -> Response:
         """The team's adapters, newest first."""
         query, rows = read_query(request, AdapterQuery), queries.team_adapters(actor_in(request).team)
+        if query.run_id:
+            rows = rows.filter(run_id=query.run_id)
         page = rows[query.offset : query.offset + query.limit]
         return render(AdapterList(adapters=[AdapterRow.of(row) for row in page], total=rows.count()))
 
 
-class AdapterView(APIView):
+class AdapterView(ApiView):
     scope = "adapters"
 
     @extend_schema(operation_id="adapters_get", responses=AdapterAnswer)
@@ -34,7 +36,7 @@ class AdapterView(APIView):
         return _adapter(access.access_adapter(actor_in(request), adapter_id))
 
 
-class DeployAdapterView(APIView):
+class DeployAdapterView(ApiView):
     scope = "adapters"
 
     @extend_schema(operation_id="adapters_deploy", request=None, responses=AdapterAnswer)
@@ -43,7 +45,7 @@ class DeployAdapterView(APIView):
         return _adapter(services.deploy_adapter(actor_in(request), adapter_id))
 
 
-class UnloadAdapterView(APIView):
+class UnloadAdapterView(ApiView):
     scope = "adapters"
 
     @extend_schema(operation_id="adapters_unload", request=None, responses=AdapterAnswer)
@@ -52,7 +54,7 @@ class UnloadAdapterView(APIView):
         return _adapter(services.unload_adapter(actor_in(request), adapter_id))
 
 
-class DeployCheckpointView(APIView):
+class DeployCheckpointView(ApiView):
     scope = "adapters"
 
     @extend_schema(operation_id="checkpoints_deploy", request=None, responses=AdapterAnswer)
@@ -61,7 +63,7 @@ class DeployCheckpointView(APIView):
         return _adapter(services.deploy_checkpoint(actor_in(request), checkpoint_id))
 
 
-class DeployableModelsView(APIView):
+class DeployableModelsView(ApiView):
     scope = "adapters"
 
     @extend_schema(operation_id="deployable_models", responses=DeployableModels)

@@ -3,16 +3,16 @@
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from controlplane.audit import queries
 from controlplane.audit.schemas import AuditEventOut, AuditPage
 from controlplane.core.pagination import CursorQuery, cursor_page
 from controlplane.core.schemas import query_parameters, read_query
+from controlplane.core.views import ApiView
 from controlplane.teams.actors import actor_in
 
 
-class AuditEventsView(APIView):
+class AuditEventsView(ApiView):
     scope = "teams"
 
     @extend_schema(operation_id="audit_events_list", parameters=query_parameters(CursorQuery), responses=AuditPage)

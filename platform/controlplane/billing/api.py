@@ -3,7 +3,6 @@
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from controlplane.billing import queries, services
 from controlplane.billing.gateways import configured_gateway
@@ -26,9 +25,11 @@ from controlplane.billing.schemas import (
     dollars,
 )
 from controlplane.core import clock
+from controlplane.core.declarations import PUBLIC
 from controlplane.core.errors import Invalid
 from controlplane.core.pagination import CursorQuery, cursor_page
 from controlplane.core.schemas import query_parameters, read_body, read_query, render
+from controlplane.core.views import ApiView
 from controlplane.runs.access import access_run
 from controlplane.teams.actors import actor_in
 from trainer.contracts.events import Meter
@@ -37,7 +38,7 @@ KEY_HEADER = "Idempotency-Key"
 KEY_LENGTH_MAX = 64
 
 
-class WalletView(APIView):
+class WalletView(ApiView):
     scope = "billing"
 
     @extend_schema(operation_id="billing_wallet", parameters=query_parameters(WalletQuery), responses=WalletAnswer)
@@ -58,7 +59,7 @@ class WalletView(APIView):
         return render(answer)
 
 
-class TopUpsView(APIView):
+class TopUpsView(ApiView):
     scope = "billing"
 
     @extend_schema(operation_id="billing_top_ups_create", request=TopUpRequest, responses={201: TopUpAnswer})
@@ -74,7 +75,7 @@ class TopUpsView(APIView):
         return render(answer, status=201)
 
 
-class RunUsageView(APIView):
+class RunUsageView(ApiView):
     scope = "billing"
 
     @extend_schema(operation_id="billing_run_usage", responses=RunUsage)
@@ -99,7 +100,7 @@ class RunUsageView(APIView):
         return render(answer)
 
 
-class TeamUsageView(APIView):
+class TeamUsageView(ApiView):
     scope = "billing"
 
     @extend_schema(operation_id="billing_usage", responses=TeamUsage)
@@ -108,7 +109,7 @@ class TeamUsageView(APIView):
         return render(TeamUsage.of(queries.team_lines(actor_in(request).team)))
 
 
-class LedgerView(APIView):
+class LedgerView(ApiView):
     scope = "billing"
 
     @extend_schema(operation_id="billing_ledger", parameters=query_parameters(CursorQuery), responses=LedgerAnswer)
@@ -119,10 +120,10 @@ class LedgerView(APIView):
         return render(LedgerAnswer.of(page, queries.team_ledger_totals(team)))
 
 
-class PricesView(APIView):
+class PricesView(ApiView):
     """The prices in force, for everybody: they are on the price list."""
 
-    permission_classes = ()
+    scope = PUBLIC
 
     @extend_schema(operation_id="billing_prices", responses=PriceList)
     def get(self, request: Request) -> Response:

@@ -14,6 +14,9 @@ from typing import Any, TypeVar
 from django.urls import URLPattern, URLResolver, get_resolver
 from pydantic import BaseModel
 
+from controlplane.core.declarations import PUBLIC, SCOPE_FIELD
+
+EVENT_STREAM = "text/event-stream"
 ATTRIBUTE = "rootstock_operations"
 _PARAMETER = re.compile(r"<(?:(\w+):)?(\w+)>")
 _SECURITY: list[dict[str, list[str]]] = [{"apiKey": []}, {"session": []}]
@@ -22,12 +25,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class PlainOperation:
+    tag: str
     operation_id: str
     description: str
     request: type[BaseModel] | None
     response: type[BaseModel] | None
     media_type: str
-    public: bool
+    scope: str
+    events: bool
 
 
 def documented(
@@ -38,13 +43,17 @@ def documented(
     request: type[BaseModel] | None = None,
     response: type[BaseModel] | None = None,
     media_type: str = "application/json",
-    public: bool = False,
+    scope: str = PUBLIC,
+    events: bool = False,
 ) -> Callable[[F], F]:
-    """Attach the documentation of one method to a plain view. `media_type` is that of the answer."""
+    """Attach the documentation of one method to a plain view. `media_type` is that of the answer; with `events` it may also be a
+    stream of server-sent events. `scope` is the one that the view asks the actor for."""
 
     def attach(view: F) -> F:
         operations = dict(getattr(view, ATTRIBUTE, {}))
-        operations[method] = PlainOperation(operation_id, description, request, response, media_type, public)
+        operations[method] = PlainOperation(
+            view.__module__.split(".")[1], operation_id, description, request, response, media_type, scope, events
+        )
         setattr(view, ATTRIBUTE, operations)
         return view
 
@@ -72,20 +81,31 @@ def _plain_routes(resolver: Any, prefix: str) -> Iterator[tuple[str, dict[str, P
 
 def _spell(operation: PlainOperation, route: str, schemas: dict[str, Any]) -> dict[str, Any]:
     answer: dict[str, Any] = {"schema": _reference(operation.response, schemas)} if operation.response else {"schema": {}}
+    content = {operation.media_type: answer}
+    if operation.events:
+        content[EVENT_STREAM] = {"schema": {"type": "string"}}
     spelled: dict[str, Any] = {
         "operationId": operation.operation_id,
+        "summary": first_sentence(operation.description),
         "description": operation.description,
+        "tags": [operation.tag],
         "parameters": [
             {"in": "path", "name": name, "required": True, "schema": {"type": "integer" if kind == "int" else "string"}}
             for kind, name in _PARAMETER.findall(route)
         ],
-        "security": [{}] if operation.public else _SECURITY,
-        "responses": {"200": {"description": "", "content": {operation.media_type: answer}}},
+        "security": [{}] if operation.scope == PUBLIC else _SECURITY,
+        SCOPE_FIELD: operation.scope,
+        "responses": {"200": {"description": "", "content": content}},
     }
     if operation.request:
         content = {"application/json": {"schema": _reference(operation.request, schemas)}}
         spelled["requestBody"] = {"required": True, "content": content}
     return spelled
+
+
+def first_sentence(description: str) -> str:
+    """A description's first sentence, without its full stop, as the summary."""
+    return " ".join(description.split()).split(". ")[0].rstrip(".")
 
 
 def _reference(model: type[BaseModel], schemas: dict[str, Any]) -> dict[str, str]:

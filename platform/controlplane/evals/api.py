@@ -3,9 +3,9 @@
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from controlplane.core.schemas import query_parameters, read_body, read_query, render
+from controlplane.core.views import ApiView
 from controlplane.evals import queries, services
 from controlplane.evals.access import access_evaluation
 from controlplane.evals.request import HostedRequest
@@ -28,7 +28,7 @@ from controlplane.evals.schemas import (
 )
 
 
-class EvaluationsView(APIView):
+class EvaluationsView(ApiView):
     scope = "evals"
 
     @extend_schema(operation_id="evaluations_list", parameters=query_parameters(EvaluationsQuery), responses=EvaluationPage)
@@ -46,7 +46,7 @@ class EvaluationsView(APIView):
         return render(render_evaluation(services.push_evaluation(actor=request.user, body=body)))
 
 
-class EvaluationView(APIView):
+class EvaluationView(ApiView):
     scope = "evals"
 
     @extend_schema(operation_id="evaluations_get", responses=EvaluationAnswer)
@@ -61,14 +61,14 @@ class EvaluationView(APIView):
         found = services.update_evaluation(actor=request.user, evaluation_id=evaluation_id, body=body)
         return render(render_evaluation(found))
 
-    @extend_schema(operation_id="evaluations_delete", responses=DeletedAnswer)
+    @extend_schema(operation_id="evaluations_delete", responses={200: DeletedAnswer})
     def delete(self, request: Request, evaluation_id: str) -> Response:
         """Take an evaluation out of sight. Its bill stays."""
         services.delete_evaluation(actor=request.user, evaluation_id=evaluation_id)
         return render(DeletedAnswer())
 
 
-class SamplesView(APIView):
+class SamplesView(ApiView):
     scope = "evals"
 
     @extend_schema(operation_id="evaluations_samples_list", parameters=query_parameters(SamplesQuery), responses=SamplesAnswer)
@@ -95,7 +95,7 @@ class SamplesView(APIView):
         return render(SamplesPushed(evaluation_id=found.id, samples_pushed=len(samples), status=found.status))
 
 
-class FinalizeView(APIView):
+class FinalizeView(ApiView):
     scope = "evals"
 
     @extend_schema(operation_id="evaluations_finalize", request=FinalizeEvaluation, responses=EvaluationAnswer)
@@ -106,7 +106,7 @@ class FinalizeView(APIView):
         return render(render_evaluation(found))
 
 
-class HostedView(APIView):
+class HostedView(ApiView):
     scope = "evals"
 
     @extend_schema(operation_id="hosted_evaluations_create", request=HostedRequest, responses=HostedAnswer)
@@ -117,7 +117,7 @@ class HostedView(APIView):
         return render(HostedAnswer(evaluation_id=ids[0], evaluation_ids=ids, status=made[0].status))
 
 
-class HostedLogsView(APIView):
+class HostedLogsView(ApiView):
     scope = "evals"
 
     @extend_schema(operation_id="hosted_evaluations_logs_get", responses=LogsAnswer)
@@ -127,7 +127,7 @@ class HostedLogsView(APIView):
         return render(LogsAnswer(logs=queries.log_text(evaluation), evaluation_id=evaluation.id))
 
 
-class HostedCancelView(APIView):
+class HostedCancelView(ApiView):
     scope = "evals"
 
     @extend_schema(operation_id="hosted_evaluations_cancel", request=None, responses=CancelAnswer)

@@ -3,12 +3,11 @@
 from django.http import HttpResponseRedirect
 from drf_spectacular.utils import extend_schema
 from pydantic import BaseModel
-from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from controlplane.core.schemas import Answer, query_parameters, read_body, read_query, render
+from controlplane.core.views import ApiView
 from controlplane.hub import access, queries, services
 from controlplane.hub.models import UploadKind, Visibility
 from controlplane.hub.readme import readme_html
@@ -20,6 +19,7 @@ from controlplane.hub.schemas import (
     EnvironmentList,
     EnvironmentStatus,
     Finalized,
+    Found,
     Inspection,
     InspectQuery,
     ListQuery,
@@ -34,21 +34,13 @@ from controlplane.hub.schemas import (
     WheelDeclared,
 )
 from controlplane.teams.actors import Actor
-from controlplane.teams.permissions import HasScope
 
 
-class ReadableByVisitors(HasScope):
+class HubView(ApiView):
     """Reading needs no account; whoever has a credential is held to its scopes."""
 
-    def has_permission(self, request: Request, view: APIView) -> bool:
-        if request.user is None and request.method in SAFE_METHODS:
-            return True
-        return super().has_permission(request, view)
-
-
-class HubView(APIView):
     scope = "environments"
-    permission_classes = (ReadableByVisitors,)
+    open_to_visitors = True
 
 
 def _data(answer: Answer) -> Response:
@@ -93,11 +85,14 @@ class ResolveView(HubView):
 
 
 class LookupView(HubView):
-    @extend_schema(operation_id="environments_lookup", request=LookupBody, responses=dict)
+    reads = frozenset({"post"})
+    open_to_visitors = False
+
+    @extend_schema(operation_id="environments_lookup", request=LookupBody, responses=_enveloped(Found))
     def post(self, request: Request) -> Response:
         """Whether an id is that of an environment which the caller may see."""
         environment = access.environment_by_id(request.user, read_body(request, LookupBody).id)
-        return Response({"data": {"id": environment.id, "name": environment.name, "owner": {"name": environment.team.slug}}})
+        return _data(Found(id=environment.id, name=environment.name, owner=Owner(name=environment.team.slug)))
 
 
 class EnvironmentView(HubView):

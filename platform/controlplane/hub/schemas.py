@@ -102,6 +102,14 @@ class Resolved(Answer):
     created: bool
 
 
+class Found(Answer):
+    """What an id is."""
+
+    id: str
+    name: str
+    owner: Owner
+
+
 class ReleaseName(Answer):
     semantic_version: str
     content_hash: str

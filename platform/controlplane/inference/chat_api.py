@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHt
 from django.views.decorators.csrf import csrf_exempt
 
 from controlplane.billing.services import require_funds
-from controlplane.core.errors import ApiError, Forbidden, Invalid
+from controlplane.core.errors import ApiError, Invalid
 from controlplane.core.plain_operations import documented
 from controlplane.core.problems import validation_problems
 from controlplane.core.tenancy import acting_for
@@ -21,7 +21,7 @@ from controlplane.inference.access import Route, route_for
 from controlplane.inference.exchange import Exchange, complete, spawn
 from controlplane.inference.offload import in_database
 from controlplane.inference.relay import Relay
-from controlplane.inference.schemas import ChatRequest
+from controlplane.inference.schemas import ChatCompletion, ChatRequest
 from controlplane.teams.authentication import actor_of
 
 SCOPE = "inference:write"
@@ -33,7 +33,10 @@ DIGEST_HEADER = "X-Adapter-Digest"
     "post",
     operation_id="chat_completions",
     description="OpenAI's chat completions over the team's models; with `stream` as server-sent events.",
+    scope=SCOPE,
     request=ChatRequest,
+    response=ChatCompletion,
+    events=True,
 )
 @csrf_exempt
 async def chat_completions(request: HttpRequest) -> HttpResponseBase:
@@ -50,8 +53,7 @@ async def chat_completions(request: HttpRequest) -> HttpResponseBase:
 def admit(request: HttpRequest) -> tuple[ChatRequest, Route]:
     """Who calls, what they ask and where it goes. Raises before anything costs money: 401, 403, 422, 402, 404."""
     actor = actor_of(request)
-    if not actor.may(SCOPE):
-        raise Forbidden(f"The API key lacks the scope {SCOPE}.", code="scope_missing", hint="Use a key with that scope.")
+    actor.require_scope(SCOPE)
     asked = _parse(request.body)
     with acting_for(actor.team_id):
         require_funds(actor.team)

@@ -81,6 +81,37 @@ class ChatRequest(Body):
         return body | {"model": engine_name, "cache_salt": cache_salt}
 
 
+class Choice(BaseModel):
+    """One answer of the model."""
+
+    model_config = ConfigDict(extra="allow")
+
+    index: int
+    message: Message
+    finish_reason: str | None
+
+
+class Usage(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+
+
+class ChatCompletion(BaseModel):
+    """OpenAI's answer as the engine gave it, under our id and the model's public name. For the document: nothing reads it here."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str
+    object: Literal["chat.completion"]
+    created: int
+    model: str
+    choices: list[Choice]
+    usage: Usage
+
+
 class Pricing(Answer):
     input_usd_per_mtok: float
     output_usd_per_mtok: float

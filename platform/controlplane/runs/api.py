@@ -3,10 +3,11 @@
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from controlplane.billing.queries import subject_usage
 from controlplane.core.schemas import query_parameters, read_query, render
+from controlplane.core.views import ApiView
+from controlplane.pools.access import live_lease
 from controlplane.runs import queries, services
 from controlplane.runs.access import access_run
 from controlplane.runs.catalogue import trainable_models
@@ -24,7 +25,7 @@ from controlplane.runs.schemas import (
 from trainer.contracts.run_config import RunConfig
 
 
-class RunsView(APIView):
+class RunsView(ApiView):
     scope = "runs"
 
     @extend_schema(operation_id="runs_list", parameters=query_parameters(RunsQuery), responses=RunPage)
@@ -51,7 +52,7 @@ class RunsView(APIView):
         return rendered(services.create_run(actor=request.user, body=request.data, force=query.force))
 
 
-class RunView(APIView):
+class RunView(ApiView):
     scope = "runs"
 
     @extend_schema(operation_id="runs_get", responses=RunEnvelope)
@@ -59,14 +60,14 @@ class RunView(APIView):
         """One run, with what it has caused so far."""
         return rendered(access_run(request.user, run_id))
 
-    @extend_schema(operation_id="runs_delete", responses=DeletedAnswer)
+    @extend_schema(operation_id="runs_delete", responses={200: DeletedAnswer})
     def delete(self, request: Request, run_id: str) -> Response:
         """Take a run that has ended out of sight. Its adapters and its bill stay."""
         services.delete_run(actor=request.user, run_id=run_id)
         return render(DeletedAnswer())
 
 
-class StopView(APIView):
+class StopView(ApiView):
     scope = "runs"
 
     @extend_schema(operation_id="runs_stop", request=None, responses=RunEnvelope)
@@ -75,7 +76,7 @@ class StopView(APIView):
         return rendered(services.stop_run(actor=request.user, run_id=run_id))
 
 
-class PauseView(APIView):
+class PauseView(ApiView):
     scope = "runs"
 
     @extend_schema(operation_id="runs_pause", request=None, responses=RunEnvelope)
@@ -84,7 +85,7 @@ class PauseView(APIView):
         return rendered(services.pause_run(actor=request.user, run_id=run_id))
 
 
-class ResumeView(APIView):
+class ResumeView(ApiView):
     scope = "runs"
 
     @extend_schema(operation_id="runs_resume", request=None, responses=RunEnvelope)
@@ -93,7 +94,7 @@ class ResumeView(APIView):
         return rendered(services.resume_run(actor=request.user, run_id=run_id))
 
 
-class RestartView(APIView):
+class RestartView(ApiView):
     scope = "runs"
 
     @extend_schema(operation_id="runs_restart", request=None, responses=RunEnvelope)
@@ -103,12 +104,12 @@ class RestartView(APIView):
 
 
 def rendered(run: Run) -> Response:
-    usage = subject_usage("run", run.id)
-    answer = RunEnvelope(run=render_run(run, runs_ahead=queries.runs_ahead(run), usage=usage))
+    usage, lease = subject_usage("run", run.id), live_lease("run", run.id)
+    answer = RunEnvelope(run=render_run(run, runs_ahead=queries.runs_ahead(run), usage=usage, lease=lease))
     return render(answer)
 
 
-class ModelsView(APIView):
+class ModelsView(ApiView):
     scope = "runs"
 
     @extend_schema(operation_id="runs_models_list", responses=ModelsAnswer)

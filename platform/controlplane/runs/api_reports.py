@@ -3,10 +3,10 @@
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from controlplane.core.errors import NotFound
 from controlplane.core.schemas import query_parameters, read_query, render
+from controlplane.core.views import ApiView
 from controlplane.pools.access import live_lease
 from controlplane.runs import queries
 from controlplane.runs.access import access_run
@@ -32,7 +32,7 @@ from trainer.contracts.events import RunState
 ENVIRONMENT_COMPONENT = "env-server"
 
 
-class LogsView(APIView):
+class LogsView(ApiView):
     scope = "runs"
 
     @extend_schema(operation_id="runs_logs_get", parameters=query_parameters(LogQuery), responses=LogAnswer)
@@ -46,7 +46,7 @@ class LogsView(APIView):
         return render(LogAnswer(logs="\n".join(page.lines), cursor=page.cursor))
 
 
-class EnvServerLogsView(APIView):
+class EnvServerLogsView(ApiView):
     scope = "runs"
 
     @extend_schema(operation_id="runs_env_server_logs_get", parameters=query_parameters(LogQuery), responses=LogAnswer)
@@ -57,7 +57,7 @@ class EnvServerLogsView(APIView):
         return render(LogAnswer(logs="\n".join(page.lines), cursor=page.cursor))
 
 
-class EnvServersView(APIView):
+class EnvServersView(ApiView):
     scope = "runs"
 
     @extend_schema(operation_id="runs_env_servers_list", responses=EnvServersAnswer)
@@ -73,7 +73,7 @@ class EnvServersView(APIView):
         return render(EnvServersAnswer(env_servers=servers))
 
 
-class MetricsView(APIView):
+class MetricsView(ApiView):
     scope = "runs"
 
     @extend_schema(operation_id="runs_metrics_list", parameters=query_parameters(MetricsQuery), responses=MetricsAnswer)
@@ -84,7 +84,7 @@ class MetricsView(APIView):
         return render(MetricsAnswer(metrics=[render_metric(row) for row in rows]))
 
 
-class SamplesView(APIView):
+class SamplesView(ApiView):
     scope = "runs"
 
     @extend_schema(operation_id="runs_samples_list", parameters=query_parameters(SamplesQuery), responses=SamplesAnswer)
@@ -104,7 +104,7 @@ class SamplesView(APIView):
         return render(answer)
 
 
-class ProgressView(APIView):
+class ProgressView(ApiView):
     scope = "runs"
 
     @extend_schema(operation_id="runs_progress_get", responses=ProgressAnswer)
@@ -120,7 +120,7 @@ class ProgressView(APIView):
         return render(answer)
 
 
-class DistributionsView(APIView):
+class DistributionsView(ApiView):
     scope = "runs"
 
     @extend_schema(
@@ -133,7 +133,7 @@ class DistributionsView(APIView):
         return render(DistributionAnswer(bins=found.bins, step=found.step))
 
 
-class CheckpointsView(APIView):
+class CheckpointsView(ApiView):
     scope = "runs"
 
     @extend_schema(operation_id="runs_checkpoints_list", responses=CheckpointsAnswer)

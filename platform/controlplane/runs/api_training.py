@@ -6,9 +6,9 @@ from drf_spectacular.utils import extend_schema
 from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from controlplane.core.schemas import Answer, Body, CamelAnswer, read_body, render
+from controlplane.core.views import ApiView
 from controlplane.runs import services
 from controlplane.runs.catalogue import available_models
 from controlplane.runs.trainer_config import translate
@@ -64,7 +64,7 @@ def run_request(body: TrainingRequest) -> tuple[dict[str, Any], list[str]]:
     return made | ({"name": name} if name else {}), notices
 
 
-class TrainingRunsView(APIView):
+class TrainingRunsView(ApiView):
     scope = "runs"
 
     @extend_schema(operation_id="training_runs_create", request=TrainingRequest, responses=TrainingAnswer)
@@ -75,17 +75,17 @@ class TrainingRunsView(APIView):
         return render(TrainingAnswer(run_id=run.id))
 
 
-class TrainingRunView(APIView):
+class TrainingRunView(ApiView):
     scope = "runs"
 
-    @extend_schema(operation_id="training_runs_delete", responses=TrainingDeleted)
+    @extend_schema(operation_id="training_runs_delete", responses={200: TrainingDeleted})
     def delete(self, request: Request, run_id: str) -> Response:
         """Take a run that has ended out of sight."""
         services.delete_run(actor=request.user, run_id=run_id)
         return render(TrainingDeleted(run_id=run_id))
 
 
-class TrainingPauseView(APIView):
+class TrainingPauseView(ApiView):
     scope = "runs"
 
     @extend_schema(operation_id="training_runs_pause", request=None, responses=TrainingAnswer)
@@ -94,7 +94,7 @@ class TrainingPauseView(APIView):
         return render(TrainingAnswer(run_id=services.pause_run(actor=request.user, run_id=run_id).id))
 
 
-class TrainingResumeView(APIView):
+class TrainingResumeView(ApiView):
     scope = "runs"
 
     @extend_schema(operation_id="training_runs_resume", request=None, responses=TrainingAnswer)
@@ -103,7 +103,7 @@ class TrainingResumeView(APIView):
         return render(TrainingAnswer(run_id=services.resume_run(actor=request.user, run_id=run_id).id))
 
 
-class AvailableModelsView(APIView):
+class AvailableModelsView(ApiView):
     scope = "runs"
 
     @extend_schema(operation_id="training_models_list", responses=AvailableModels)
@@ -112,7 +112,7 @@ class AvailableModelsView(APIView):
         return render(AvailableModels(models=available_models(), onDemand=[]))
 
 
-class GpuTypesView(APIView):
+class GpuTypesView(ApiView):
     scope = "runs"
 
     @extend_schema(operation_id="training_gpu_types_list", responses=GpuTypes)

@@ -82,7 +82,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["controlplane.teams.permissions.HasScope"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["controlplane.core.text.ClientJSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "controlplane.core.openapi.OperationSchema",
     "EXCEPTION_HANDLER": "controlplane.core.problems.exception_handler",
     "UNAUTHENTICATED_USER": None,
     "UNAUTHENTICATED_TOKEN": None,
@@ -92,6 +92,16 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "DESCRIPTION": "One API: the dashboard, the `prime` command and your own scripts speak it.",
     "OAS_VERSION": "3.1.0",
+    "TAGS": [
+        {"name": "teams", "description": "Users, teams, API keys and signing in."},
+        {"name": "hub", "description": "Environments and their releases."},
+        {"name": "runs", "description": "Training runs and what they report."},
+        {"name": "evals", "description": "Evaluations, hosted and pushed."},
+        {"name": "adapters", "description": "Adapters and their deployments."},
+        {"name": "inference", "description": "OpenAI's API over the team's models, and its record."},
+        {"name": "billing", "description": "Wallet, prices, usage and the ledger."},
+        {"name": "audit", "description": "Who did what."},
+    ],
     "SERVE_PUBLIC": True,
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
@@ -99,7 +109,7 @@ SPECTACULAR_SETTINGS = {
     "PREPROCESSING_HOOKS": ["controlplane.core.openapi.public_routes"],
     "POSTPROCESSING_HOOKS": [
         "controlplane.core.plain_operations.add_plain_operations",
-        "controlplane.core.openapi.describe_errors",
+        "controlplane.core.openapi.describe_operations",
     ],
 }
 

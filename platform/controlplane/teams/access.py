@@ -19,6 +19,7 @@ from controlplane.teams.models import ApiKey, LoginChallenge, Membership, Role, 
 
 # A key's last use is a hint for its owner; writing it at every request would serialise the key's requests on its row.
 LAST_USED_EVERY_S = 60
+KEY_HINT = "Make one on the keys page or with `prime login`."
 
 
 def user_by_email(email: str) -> User | None:
@@ -30,16 +31,21 @@ def user_by_id(user_id: str) -> User | None:
 
 
 def key_by_text(text: str) -> ApiKey:
-    """The live key that `text` spells. Raises Unauthorized, with one text for every reason."""
+    """The live key that `text` spells. Raises Unauthorized: a typo is told without a look into the database, and only the holder
+    of the whole key is told that it has ended."""
     spelled = parse_key(text)
-    if spelled is not None:
-        with acting_as_system():
-            live = Q(expires_at__isnull=True) | Q(expires_at__gt=DatabaseNow())
-            key = ApiKey.objects.filter(live, prefix=spelled.prefix, revoked_at__isnull=True).select_related("user").first()
-            if key is not None and spelled.matches(key.secret_sha256):
-                _touch(key)
-                return key
-    raise Unauthorized("The API key is not valid.", code="invalid_key", hint="Make one on the keys page or with `prime login`.")
+    if spelled is None:
+        raise Unauthorized("This is no API key: a character is wrong or missing.", code="malformed_key", hint=KEY_HINT)
+    with acting_as_system():
+        found = ApiKey.objects.annotate(moment=DatabaseNow()).filter(prefix=spelled.prefix).select_related("user").first()
+        if found is None or not spelled.matches(found.secret_sha256):
+            raise Unauthorized("The API key is not valid.", code="invalid_key", hint=KEY_HINT)
+        if found.revoked_at is not None:
+            raise Unauthorized("The API key was revoked.", code="revoked_key", hint=KEY_HINT)
+        if found.expires_at is not None and found.expires_at <= found.moment:
+            raise Unauthorized("The API key has expired.", code="expired_key", hint=KEY_HINT)
+        _touch(found)
+    return found
 
 
 def _touch(key: ApiKey) -> None:
@@ -94,7 +100,7 @@ def key_of(actor: Actor, key_id: str) -> ApiKey:
     with acting_for(actor.user.personal_team.id):
         key = ApiKey.objects.filter(id=key_id, user=actor.user, revoked_at__isnull=True).first()
     if key is None:
-        raise NotFound("There is no such key.")
+        raise NotFound(f"There is no key '{key_id}'.", hint="`prime keys list` shows yours.")
     return key
 
 

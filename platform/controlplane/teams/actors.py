@@ -30,6 +30,10 @@ class Actor:
         """Whether the credential carries `scope` (`runs:write`). Sessions and keys without scopes carry all."""
         return self.key is None or self.key.scopes is None or scope in self.key.scopes
 
+    def require_scope(self, scope: str) -> None:
+        if not self.may(scope):
+            raise Forbidden(f"The API key lacks the scope {scope}.", code="scope_missing", hint="Use a key with that scope.")
+
     def require_admin(self) -> None:
         if self.role != Role.ADMIN:
             raise Forbidden("Only an admin of the team may do this.", code="admin_required", hint="Ask an admin of the team.")

@@ -3,11 +3,11 @@
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from controlplane.core.pagination import offset_page
 from controlplane.core.schemas import query_parameters, read_body, read_query, render
 from controlplane.core.tenancy import acting_for
+from controlplane.core.views import ApiView
 from controlplane.teams import access, services
 from controlplane.teams.actors import actor_in
 from controlplane.teams.models import Role
@@ -35,7 +35,7 @@ from controlplane.teams.schemas import (
 )
 
 
-class WhoAmIView(APIView):
+class WhoAmIView(ApiView):
     scope = "teams"
 
     @extend_schema(operation_id="user_whoami", responses=WhoAmIAnswer)
@@ -44,7 +44,7 @@ class WhoAmIView(APIView):
         return render(WhoAmIAnswer(data=WhoAmI.of(actor_in(request))))
 
 
-class SlugView(APIView):
+class SlugView(ApiView):
     scope = "teams"
 
     @extend_schema(operation_id="user_slug_update", request=SlugIn, responses=UserAnswer)
@@ -54,7 +54,7 @@ class SlugView(APIView):
         return render(UserAnswer(data=UserOut.of(user)))
 
 
-class MyTeamsView(APIView):
+class MyTeamsView(ApiView):
     scope = "teams"
 
     @extend_schema(operation_id="user_teams_list", parameters=query_parameters(Page), responses=TeamPage)
@@ -65,7 +65,7 @@ class MyTeamsView(APIView):
         return Response(page_of(rows, read_query(request, Page)))
 
 
-class TeamsView(APIView):
+class TeamsView(ApiView):
     scope = "teams"
 
     @extend_schema(operation_id="teams_create", request=TeamIn, responses={201: TeamAnswer})
@@ -76,7 +76,7 @@ class TeamsView(APIView):
         return render(TeamAnswer(data=TeamOut.of(team, Role.ADMIN)), status=201)
 
 
-class MembersView(APIView):
+class MembersView(ApiView):
     scope = "teams"
 
     @extend_schema(operation_id="team_members_list", parameters=query_parameters(Page), responses=MemberPage)
@@ -98,7 +98,7 @@ class MembersView(APIView):
         return render(MemberAnswer(data=MemberRow.of(membership)), status=201)
 
 
-class KeysView(APIView):
+class KeysView(ApiView):
     scope = "keys"
 
     @extend_schema(operation_id="keys_list", responses=KeyList)
@@ -114,7 +114,7 @@ class KeysView(APIView):
         return render(KeyMade(**KeyOut.of(key).model_dump(), key=text), status=201)
 
 
-class KeyView(APIView):
+class KeyView(ApiView):
     scope = "keys"
 
     @extend_schema(operation_id="keys_revoke", responses={204: None})

@@ -5,10 +5,11 @@ from django.middleware.csrf import get_token
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from controlplane.core.declarations import PUBLIC
 from controlplane.core.schemas import query_parameters, read_body, read_query, render
 from controlplane.core.throttling import Limit
+from controlplane.core.views import ApiView
 from controlplane.teams import access, logins, services
 from controlplane.teams.actors import actor_in
 from controlplane.teams.authentication import bearer_text, check_csrf
@@ -33,11 +34,11 @@ SIGN_INS_OF_ONE = Limit("sign-in-of", tries_max=10, window_s=600)
 LOGINS = Limit("login", tries_max=60, window_s=600)
 
 
-class PublicView(APIView):
+class PublicView(ApiView):
     """Open to callers who are nobody yet. Bodies are JSON, which no page of another site can send without being allowed."""
 
+    scope = PUBLIC
     authentication_classes = ()
-    permission_classes = ()
 
 
 class SignUpView(PublicView):
@@ -99,7 +100,9 @@ class ChallengeStatusView(PublicView):
         return render(ChallengeResult(result=logins.fetch_login(query.challenge, bearer_text(request._request))))
 
 
-class ChallengeApproveView(APIView):
+class ChallengeApproveView(ApiView):
+    scope = "keys"
+
     @extend_schema(operation_id="auth_challenge_approve", request=ChallengeApproval, responses={204: None})
     def post(self, request: Request) -> Response:
         """Give the terminal that shows this code a key of the signed-in user."""

@@ -2,30 +2,28 @@
 
 from typing import Any, Final
 
-from rest_framework.permissions import SAFE_METHODS, BasePermission
+from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from controlplane.core.errors import Forbidden, Unauthorized
+from controlplane.core.declarations import PUBLIC, Declarations
+from controlplane.core.errors import Unauthorized
 from controlplane.teams.actors import Actor
 
-SCOPES: Final = frozenset(
-    f"{area}:{right}"
-    for area in ("environments", "runs", "evals", "adapters", "inference", "billing", "teams", "keys")
-    for right in ("read", "write")
-)
+AREAS: Final = ("environments", "runs", "evals", "adapters", "inference", "billing", "teams", "keys")
+SCOPES: Final = frozenset(f"{area}:{right}" for area in AREAS for right in ("read", "write"))
 
 
 class HasScope(BasePermission):
-    """The default of every view: an actor, whose key carries the view's scope.
-
-    A view without `scope` is closed to keys that are limited to scopes. `permission_classes = []` makes a view public.
-    """
+    """The only permission of every view: an actor whose credential carries the scope that the view declares."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        actor = request.user
+        if not isinstance(view, Declarations) or not view.scope:
+            raise TypeError(f"{type(view).__name__} declares no scope")
+        method, actor = request.method or "", request.user
+        needed = view.needed_scope(method)
+        if needed == PUBLIC or (actor is None and view.admits_visitors(method)):
+            return True
         if not isinstance(actor, Actor):
             raise Unauthorized("Sign in or send an API key.", hint="`Authorization: Bearer rsk_…`")
-        needed = f"{getattr(view, 'scope', '')}:{'read' if request.method in SAFE_METHODS else 'write'}"
-        if not actor.may(needed):
-            raise Forbidden(f"The API key lacks the scope {needed}.", code="scope_missing", hint="Use a key with that scope.")
+        actor.require_scope(needed)
         return True

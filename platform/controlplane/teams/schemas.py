@@ -3,18 +3,21 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import AwareDatetime, Field, StringConstraints, WithJsonSchema
 
 from controlplane.core.pagination import OffsetQuery
 from controlplane.core.schemas import Answer, Body, CamelAnswer, Query
 from controlplane.teams.actors import Actor
 from controlplane.teams.models import ApiKey, Membership, Team, User
+from controlplane.teams.permissions import SCOPES
 
 Email = Annotated[str, StringConstraints(pattern=r"^[^@\s]{1,64}@[^@\s]+\.[^@\s]+$", max_length=254)]
 Password = Annotated[str, StringConstraints(max_length=256), Field(repr=False)]
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
 Slug = Annotated[str, StringConstraints(max_length=64)]
 LimitName = Annotated[str, StringConstraints(max_length=64)]
+# Checked by the service, whose refusal names the scope that is unknown.
+Scope = Annotated[str, StringConstraints(max_length=64), WithJsonSchema({"type": "string", "enum": sorted(SCOPES)})]
 Limits = Annotated[dict[LimitName, Annotated[int, Field(ge=0)]], Field(max_length=16)]
 
 
@@ -74,18 +77,18 @@ class SessionOut(Answer):
 
 
 class KeyIn(Body):
-    """`scopes` null: everything the user may do."""
+    """`scopes` null: everything the user may do. `expires_at` null: until it is revoked."""
 
     name: Name
-    scopes: Annotated[list[Annotated[str, StringConstraints(max_length=64)]], Field(max_length=64)] | None = None
-    expires_at: datetime | None = None
+    scopes: Annotated[list[Scope], Field(min_length=1, max_length=64)] | None = None
+    expires_at: AwareDatetime | None = None
 
 
 class KeyOut(Answer):
     id: str
     name: str
     prefix: str
-    scopes: list[str] | None
+    scopes: list[Scope] | None
     created_at: datetime
     expires_at: datetime | None
     last_used_at: datetime | None

@@ -1,6 +1,6 @@
 """Writes to users, teams and keys. One transaction each, no network; each leaves an audit event."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
 
 from django.contrib.auth.hashers import check_password, make_password
@@ -8,6 +8,7 @@ from django.db import IntegrityError, transaction
 
 from controlplane.audit.services import record
 from controlplane.billing.services import open_wallet
+from controlplane.core import clock
 from controlplane.core.clock import DatabaseNow
 from controlplane.core.errors import Conflict, Forbidden, Invalid, NotFound, Unauthorized
 from controlplane.core.tenancy import acting_as_system, acting_for
@@ -20,6 +21,7 @@ from controlplane.teams.slugs import check_slug, suggest_slug
 
 PASSWORD_LENGTH_MIN = 10
 KEYS_PER_USER_MAX = 100
+KEY_LIFE_MAX = timedelta(days=3650)
 
 
 def sign_up(*, email: str, password: str, name: str = "", slug: str = "") -> User:
@@ -111,6 +113,7 @@ def create_key(
 ) -> tuple[ApiKey, str]:
     """A key of the actor's user, and its text, which is told this once. A limited key makes no wider one."""
     _check_scopes(actor, scopes)
+    _check_expiry(actor, expires_at)
     spelled = generate_key()
     personal = access.actor_for(actor.user, key=actor.key)
     with acting_for(personal.team_id), transaction.atomic():
@@ -137,6 +140,15 @@ def _check_scopes(actor: Actor, scopes: list[str] | None) -> None:
     held = actor.key.scopes if actor.key else None
     if held is not None and (scopes is None or not set(scopes) <= set(held)):
         raise Forbidden("A limited key cannot make a key with more scopes than its own.", code="scope_missing")
+
+
+def _check_expiry(actor: Actor, expires_at: datetime | None) -> None:
+    loc, moment = ("body", "expires_at"), clock.now()
+    if expires_at is not None and not moment < expires_at <= moment + KEY_LIFE_MAX:
+        raise Invalid(loc, f"must lie in the future, at most {KEY_LIFE_MAX.days} days ahead")
+    held = actor.key.expires_at if actor.key else None
+    if held is not None and (expires_at is None or expires_at > held):
+        raise Forbidden("A key that expires cannot make one that lives longer.", code="key_outlives_maker")
 
 
 def revoke_key(actor: Actor, key_id: str) -> None:

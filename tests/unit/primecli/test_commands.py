@@ -210,7 +210,9 @@ class TestMoneyKeysTeams:
         assert "sandbox seconds" in done.stdout and "$0.001092" in done.stdout
 
     def test_a_new_key_is_shown_once(self, server):
-        server.routes["POST", "/api/v1/keys"] = httpx.Response(201, json={"id": "ckey", "name": "ci", "key": "rsk_new"})
+        server.routes["POST", "/api/v1/keys"] = httpx.Response(
+            201, json={"id": "ckey", "name": "ci", "key": "rsk_new", "scopes": None, "expires_at": None}
+        )
         done = server.run("keys", "create", "ci")
         assert "rsk_new" in done.stdout and "only time" in done.stderr
 
