@@ -5,22 +5,17 @@ Reads arguments and ROOTSTOCK_POOL_TOKEN, and nothing else. SIGTERM: no new conn
 
 import argparse
 import logging
-import os
-import signal
 import sys
 from pathlib import Path
 
 import torch
-import uvicorn
 
 from trainer.contracts.catalogue import load_catalogue
+from trainer.inference.assembly import torch_service
 from trainer.inference.limits import MIB, EngineLimits
 from trainer.inference.server import make_app
-from trainer.inference.service import InferenceService
+from trainer.inference.serving import EngineServer, pool_token
 
-_GRACE_S = 10
-_KEEP_ALIVE_S = 75
-"""Longer than any client keeps an idle connection: who closes first must be the one who knows whether a request is on its way."""
 _SWITCH_INTERVAL_S = 0.0005
 """The event loop and the engine share the interpreter. With the default of 5 ms each of a step's hundred tensor operations could
 wait that long while a request is parsed."""
@@ -69,36 +64,16 @@ def main() -> int:
     if arguments.model not in catalogue:
         print(f"no model '{arguments.model}' in the catalogue; it holds {', '.join(catalogue) or 'none'}", file=sys.stderr)
         return 2
-    failed = False
-
-    def on_fatal() -> None:
-        nonlocal failed
-        failed = server.should_exit = True
-
-    service = InferenceService(
+    server = EngineServer(arguments.host, arguments.port)
+    service = torch_service(
         catalogue[arguments.model],
         artifacts=arguments.artifacts,
         limits=_limits(arguments),
-        on_fatal=on_fatal,
+        on_fatal=server.fail,
         device=torch.device(arguments.device),
         dtype=getattr(torch, arguments.dtype),
     )
-    app = make_app(service, pool_token=os.environ.get("ROOTSTOCK_POOL_TOKEN") or None)
-    server = uvicorn.Server(
-        uvicorn.Config(
-            app,
-            host=arguments.host,
-            port=arguments.port,
-            access_log=False,
-            timeout_graceful_shutdown=_GRACE_S,
-            timeout_keep_alive=_KEEP_ALIVE_S,
-        )
-    )
-    for number in (signal.SIGTERM, signal.SIGINT):
-        # uvicorn puts these back and raises the signal again when it is done; a clean end is no death by signal.
-        signal.signal(number, lambda *_: None)
-    server.run()
-    return 1 if failed or not server.started else 0
+    return server.run(make_app(service, pool_token=pool_token()))
 
 
 if __name__ == "__main__":

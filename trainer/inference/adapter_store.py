@@ -10,12 +10,22 @@ from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-from trainer.inference.adapter_files import AdapterReader
 from trainer.inference.errors import BadRequest, ModelNotFound, NameTaken, Saturated
 from trainer.inference.limits import EngineLimits
-from trainer.inference.lora import AdapterWeights
 from trainer.inference.metrics import EngineMetrics
+from trainer.inference.sequence import Adapter
+
+
+class Reader(Protocol):
+    """Turns a version's folder into what the backend holds, after checking everything."""
+
+    def folder(self, path: str) -> Path:
+        """Raises InvalidAdapter for a path that leads outside."""
+
+    def read(self, folder: Path, *, digest: str | None) -> Adapter:
+        """Raises InvalidAdapter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +41,14 @@ class Registered:
 class AdapterStore:
     """Lives on the event loop; not thread safe, and needs not be."""
 
-    def __init__(self, reader: AdapterReader, limits: EngineLimits, metrics: EngineMetrics, *, reserved_name: str):
+    def __init__(self, reader: Reader, limits: EngineLimits, metrics: EngineMetrics, *, reserved_name: str):
         self._reader = reader
         self._limits = limits
         self._metrics = metrics
         self._reserved_name = reserved_name
         self._registered: dict[str, Registered] = {}
-        self._resident: OrderedDict[str, AdapterWeights] = OrderedDict()
-        self._reads: dict[tuple[Path, str | None], asyncio.Task[AdapterWeights]] = {}
+        self._resident: OrderedDict[str, Adapter] = OrderedDict()
+        self._reads: dict[tuple[Path, str | None], asyncio.Task[Adapter]] = {}
         self._threads = ThreadPoolExecutor(max_workers=1, thread_name_prefix="adapter-loader")
 
     async def register(self, name: str, path: str, digest: str | None) -> Registered:
@@ -74,7 +84,7 @@ class AdapterStore:
             self._resident.pop(known.digest, None)
         self._report()
 
-    async def weights(self, name: str) -> tuple[Registered, AdapterWeights]:
+    async def weights(self, name: str) -> tuple[Registered, Adapter]:
         """The weights behind a registered name, read again from disk where RAM had to be given up."""
         known = self._registered.get(name)
         if known is None:
@@ -91,7 +101,7 @@ class AdapterStore:
     def close(self) -> None:
         self._threads.shutdown(wait=True, cancel_futures=True)
 
-    async def _read(self, folder: Path, digest: str | None) -> AdapterWeights:
+    async def _read(self, folder: Path, digest: str | None) -> Adapter:
         """One read at a time for one version, however many requests wait for it."""
         key = (folder, digest)
         if key not in self._reads:
@@ -100,7 +110,7 @@ class AdapterStore:
         # Shielded: the reader that gives up must not take the file away from the others.
         return await asyncio.shield(self._reads[key])
 
-    async def _read_once(self, folder: Path, digest: str | None) -> AdapterWeights:
+    async def _read_once(self, folder: Path, digest: str | None) -> Adapter:
         started_s = time.perf_counter()
         loop = asyncio.get_running_loop()
         weights = await loop.run_in_executor(self._threads, lambda: self._reader.read(folder, digest=digest))
@@ -109,7 +119,7 @@ class AdapterStore:
         self._resident_use(weights)
         return weights
 
-    def _resident_use(self, weights: AdapterWeights) -> None:
+    def _resident_use(self, weights: Adapter) -> None:
         self._resident[weights.digest] = weights
         self._resident.move_to_end(weights.digest)
         while len(self._resident) > 1 and self._resident_bytes() > self._limits.adapter_ram_bytes:

@@ -13,8 +13,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
+from trainer.inference.backend import Ticket
 from trainer.inference.chat_request import ChatRequest, parse_chat, template_messages
-from trainer.inference.engine import Ticket
 from trainer.inference.errors import BadRequest, EngineError
 from trainer.inference.http import departure_watch, read_body
 from trainer.inference.sequence import FinishReason, Sequence
@@ -36,6 +36,7 @@ async def chat_completions(request: Request) -> Response:
         asked.sampling(),
         top_logprobs=(asked.top_logprobs or 0) if asked.logprobs else 0,
         streams=asked.stream or bool(asked.stop_strings),
+        cache_salt=asked.cache_salt,
     )
     answer = Answer(asked, ticket, service.codec, parses_tools=bool(offered) and service.spec.tool_parser is not None)
     if asked.stream:

@@ -15,7 +15,7 @@ from trainer.inference.errors import BadRequest
 INERT = frozenset(
     {
         "user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention",
-        "parallel_tool_calls", "cache_salt", "priority", "request_id", "routed_experts_prompt_start", "detokenize",
+        "parallel_tool_calls", "priority", "request_id", "routed_experts_prompt_start", "detokenize",
         "spaces_between_special_tokens", "include_reasoning", "vllm_xargs",
     }
 )  # fmt: skip
@@ -72,6 +72,7 @@ class ChatRequest(BaseModel):
     tools: Annotated[list[dict[str, Any]], Field(max_length=256)] | None = None
     tool_choice: Literal["auto", "none"] | None = None
     return_token_ids: bool | None = None
+    cache_salt: str = ""
 
     @property
     def include_usage(self) -> bool:

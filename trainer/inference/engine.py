@@ -9,8 +9,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from trainer.inference.backend import Ticket
 from trainer.inference.core import EngineCore
 from trainer.inference.errors import EngineStopped, Saturated
 from trainer.inference.limits import EngineLimits
@@ -18,25 +18,6 @@ from trainer.inference.metrics import EngineMetrics
 from trainer.inference.sequence import FinishReason, Sequence, SequenceState
 
 _logger = logging.getLogger(__name__)
-
-
-@dataclass(eq=False)
-class Ticket:
-    """The event loop's side of a submitted sequence."""
-
-    sequence: Sequence
-    _news: asyncio.Event
-
-    async def progress(self) -> None:
-        """Wait for news: a token where the sequence streams, or its end."""
-        if not self.sequence.is_finished:
-            await self._news.wait()
-        self._news.clear()
-
-    async def finished(self) -> Sequence:
-        while not self.sequence.is_finished:
-            await self.progress()
-        return self.sequence
 
 
 class Engine:
@@ -59,7 +40,7 @@ class Engine:
         """When a token was last sampled, on the monotonic clock."""
         metrics.kv_blocks_total.set(core.cache.blocks_total)
 
-    def start(self) -> None:
+    async def start(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._thread.start()
 
@@ -82,7 +63,7 @@ class Engine:
             raise EngineStopped("the engine is stopping")
         if len(self._tickets) >= self._limits.sequences_max + self._limits.waiting_max and not sequence.urgent:
             raise Saturated(f"{self._limits.waiting_max} requests are waiting; try again later")
-        ticket = self._tickets[sequence] = Ticket(sequence, asyncio.Event())
+        ticket = self._tickets[sequence] = Ticket(sequence)
         self._post(sequence, None)
         return ticket
 
@@ -177,14 +158,5 @@ class Engine:
                 continue
             if sequence.is_finished:
                 del self._tickets[sequence]
-                self._book(sequence)
-            ticket._news.set()
-
-    def _book(self, sequence: Sequence) -> None:
-        metrics, now_s = self._metrics, time.monotonic()
-        metrics.finished.labels(str(sequence.finish_reason)).inc()
-        metrics.prompt_tokens.inc(len(sequence.prompt))
-        metrics.completion_tokens.inc(len(sequence.token_ids))
-        metrics.request_s.observe(now_s - sequence.submitted_at_s)
-        if sequence.first_token_at_s is not None:
-            metrics.time_to_first_token_s.observe(sequence.first_token_at_s - sequence.submitted_at_s)
+                self._metrics.book(sequence, time.monotonic())
+            ticket.tell()

@@ -17,7 +17,11 @@ async def generate(request: Request) -> Response:
     asked = parse_generate(await read_body(request))
     resolved = await service.resolve(asked.model)
     ticket = service.submit(
-        resolved, asked.token_ids, asked.sampling_params, prompt_top_logprobs=asked.sampling_params.prompt_logprobs
+        resolved,
+        asked.token_ids,
+        asked.sampling_params,
+        prompt_top_logprobs=asked.sampling_params.prompt_logprobs,
+        cache_salt=asked.cache_salt,
     )
     sequence = await answer(request, service.engine, ticket)
     raise_if_ended_by_us(sequence)

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from trainer.inference.engine import Engine, Ticket
+from trainer.inference.backend import Backend, Ticket
 from trainer.inference.errors import BodyTooLarge, EngineError, Unauthorized
 from trainer.inference.sequence import Sequence
 
@@ -34,7 +34,7 @@ def request_id(request: Request) -> str:
 
 
 @contextlib.asynccontextmanager
-async def departure_watch(request: Request, engine: Engine, sequence: Sequence) -> AsyncIterator[None]:
+async def departure_watch(request: Request, engine: Backend, sequence: Sequence) -> AsyncIterator[None]:
     """End the sequence when the client goes away, and when the block is left before its end for any other reason."""
 
     async def watch() -> None:
@@ -50,7 +50,7 @@ async def departure_watch(request: Request, engine: Engine, sequence: Sequence) 
         engine.abort(sequence)
 
 
-async def answer(request: Request, engine: Engine, ticket: Ticket) -> Sequence:
+async def answer(request: Request, engine: Backend, ticket: Ticket) -> Sequence:
     """The finished sequence."""
     async with departure_watch(request, engine, ticket.sequence):
         return await ticket.finished()

@@ -2,6 +2,8 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from trainer.inference.sequence import Sequence
+
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 _STEP_SECONDS = (0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1, 5)
 _COUNTS = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -31,6 +33,15 @@ class EngineMetrics:
         self.request_s = self._histogram("request_seconds", "From submission to the last token", _SECONDS)
         self.step_s = self._histogram("step_seconds", "One step of the whole batch", _STEP_SECONDS)
         self.step_rows = self._histogram("step_rows", "Sequences in one step", _COUNTS)
+
+    def book(self, sequence: Sequence, now_s: float) -> None:
+        """Count a sequence that has ended."""
+        self.finished.labels(str(sequence.finish_reason)).inc()
+        self.prompt_tokens.inc(len(sequence.prompt))
+        self.completion_tokens.inc(len(sequence.token_ids))
+        self.request_s.observe(now_s - sequence.submitted_at_s)
+        if sequence.first_token_at_s is not None:
+            self.time_to_first_token_s.observe(sequence.first_token_at_s - sequence.submitted_at_s)
 
     def text(self) -> bytes:
         return generate_latest(self._registry)

@@ -6,11 +6,11 @@ Written by the engine thread alone; the event loop reads it (lists only grow, `s
 import time
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
+from typing import Protocol
 
 import numpy as np
 
 from trainer.contracts.generation import AdapterIdentity, SamplingParams
-from trainer.inference.lora import AdapterWeights
 from trainer.inference.sampling import stream_seed
 
 
@@ -40,6 +40,18 @@ class FinishReason(StrEnum):
 TopLogprobs = list[tuple[int, float]]
 
 
+class Adapter(Protocol):
+    """A verified adapter version, as its backend holds it. `digest` is that of its weights file."""
+
+    @property
+    def digest(self) -> str: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def size_bytes(self) -> int:
+        """Memory that holding it takes."""
+
+
 @dataclass(slots=True, eq=False, kw_only=True)
 class Sequence:
     """`max_new` is max_tokens cut to the context."""
@@ -48,7 +60,7 @@ class Sequence:
     prompt: list[int]
     sampling: SamplingParams
     identity: AdapterIdentity
-    adapter: AdapterWeights | None = None
+    adapter: Adapter | None = None
     stop_ids: frozenset[int] = frozenset()
     max_new: int
     top_logprobs: int = 0
@@ -58,6 +70,8 @@ class Sequence:
     """Progress is wanted for each token, not at the end only."""
     urgent: bool = False
     """Goes to the head of the queue: the engine's own health probe."""
+    cache_salt: str = ""
+    """Separates tenants in a prefix cache, where the backend has one."""
     deadline_at_s: float
     """On the monotonic clock."""
 

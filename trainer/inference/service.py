@@ -1,28 +1,22 @@
-"""One engine with everything around it: model, codec, adapters, thread. Turns a request into a sequence and an end into an error.
+"""One backend with everything around it: codec, adapters, limits. Turns a request into a sequence and an end into an error.
 
-Knows what requests name and what they may cost. Refuses to know HTTP.
+Knows what requests name and what they may cost. Refuses to know HTTP, and which backend it is (`assembly`).
 """
 
 import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
-import torch
-
-from trainer.contracts.catalogue import BaseModelSpec, model_folder, weights_digest
+from trainer.contracts.catalogue import model_folder
 from trainer.contracts.generation import AdapterIdentity, AdapterLoaded, LoadAdapter, ModelCard, SamplingParams, Usage
-from trainer.inference.adapter_files import AdapterReader
-from trainer.inference.adapter_store import AdapterStore
-from trainer.inference.core import EngineCore
-from trainer.inference.engine import Engine, Ticket
+from trainer.inference.adapter_store import AdapterStore, Reader
+from trainer.inference.backend import Backend, Ticket
+from trainer.inference.base_model import BaseModel
 from trainer.inference.errors import BadRequest, DeadlineExceeded, EngineError, EngineStopped, NonFiniteOutput
 from trainer.inference.limits import EngineLimits
-from trainer.inference.llama import load_llama
-from trainer.inference.lora import AdapterWeights
 from trainer.inference.metrics import EngineMetrics
-from trainer.inference.sequence import FinishReason, Sequence
+from trainer.inference.sequence import Adapter, FinishReason, Sequence
 from trainer.inference.text import TextCodec
 from trainer.inference.tool_calls import PARSERS
 
@@ -38,7 +32,7 @@ class Resolved:
     """The weights behind a request's `model`."""
 
     identity: AdapterIdentity
-    adapter: AdapterWeights | None
+    adapter: Adapter | None
 
 
 class InferenceService:
@@ -46,35 +40,30 @@ class InferenceService:
 
     def __init__(
         self,
-        spec: BaseModelSpec,
+        base: BaseModel,
         *,
-        artifacts: Path,
+        engine: Backend,
+        reader: Reader,
         limits: EngineLimits,
-        on_fatal: Callable[[], None],
-        device: torch.device,
-        dtype: torch.dtype,
+        metrics: EngineMetrics,
     ):
-        weights = model_folder(spec.weights)
+        spec = base.spec
         if spec.tool_parser is not None and spec.tool_parser not in PARSERS:
             raise ValueError(f"catalogue entry {spec.id}: tool_parser '{spec.tool_parser}' is not one of {sorted(PARSERS)}")
         self.spec = spec
         self.limits = limits
-        self.metrics = EngineMetrics()
+        self.metrics = metrics
         self.codec = TextCodec(model_folder(spec.tokenizer))
-        model = load_llama(weights, device=device, dtype=dtype)
-        self.context_tokens = min(spec.context_tokens, model.shape.context)
-        self._vocabulary = model.shape.vocabulary
-        self.base = AdapterIdentity(name=spec.id, digest=weights_digest(weights))
+        self.context_tokens = base.context_tokens
+        self._vocabulary = base.shape.vocabulary
+        self.base = AdapterIdentity(name=spec.id, digest=base.digest)
         self._eos_ids = frozenset({self.codec.eos_id} - {None})
         self._started_s = int(time.time())
-        reader = AdapterReader(
-            root=artifacts, shape=model.shape, base_digest=self.base.digest, rank_max=min(spec.rank_max, limits.rank_max)
-        )
-        self.adapters = AdapterStore(reader, limits, self.metrics, reserved_name=spec.id)
-        self.engine = Engine(EngineCore(model, limits), limits, self.metrics, on_fatal=on_fatal)
+        self.adapters = AdapterStore(reader, limits, metrics, reserved_name=spec.id)
+        self.engine = engine
 
     async def start(self) -> None:
-        self.engine.start()
+        await self.engine.start()
         await self.probe()
 
     async def stop(self) -> None:
@@ -129,6 +118,7 @@ class InferenceService:
         top_logprobs: int = 0,
         prompt_top_logprobs: int | None = None,
         streams: bool = False,
+        cache_salt: str = "",
     ) -> Ticket:
         """Queue one generation. Raises BadRequest for what the model cannot take, Saturated when too many wait."""
         self._check(prompt, sampling, top_logprobs, prompt_top_logprobs)
@@ -145,6 +135,7 @@ class InferenceService:
                 top_logprobs=top_logprobs,
                 prompt_top_logprobs=prompt_top_logprobs,
                 streams=streams,
+                cache_salt=cache_salt,
                 deadline_at_s=time.monotonic() + self.limits.request_deadline_s,
             )
         )

@@ -43,7 +43,7 @@ async def start(model):
 
     async def make(**limits):
         harnesses.append(Harness(model, **limits))
-        harnesses[-1].engine.start()
+        await harnesses[-1].engine.start()
         return harnesses[-1]
 
     yield make

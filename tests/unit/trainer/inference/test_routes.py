@@ -11,8 +11,8 @@ import torch
 from tests.factories.engines import small_limits
 from tests.factories.tiny_llama import model_spec, write_adapter
 from trainer.contracts.generation import AdapterLoaded, GenerateReply, ModelCard
+from trainer.inference.assembly import torch_service
 from trainer.inference.server import make_app
-from trainer.inference.service import InferenceService
 
 HELLO = [{"role": "user", "content": "hi"}]
 
@@ -22,7 +22,7 @@ async def make_client(model, tmp_path):
     stack = []
 
     async def make(*, pool_token=None, **limits):
-        service = InferenceService(
+        service = torch_service(
             model_spec(model),
             artifacts=tmp_path,
             limits=small_limits(**limits),
