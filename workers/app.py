@@ -22,7 +22,7 @@ from django.conf import settings  # noqa: E402
 from controlplane.core.tenancy import acting_as_system  # noqa: E402
 
 TASK_LIMIT_S = 55
-MODULES = ["outbox", "runs", "evals", "releases", "reconcile", "deployments", "billing"]
+MODULES = ["outbox", "runs", "evals", "releases", "reconcile", "deployments", "billing", "service_lives", "housekeeping"]
 
 
 class SystemTask(Task):  # type: ignore[type-arg]
@@ -69,4 +69,5 @@ app.conf.beat_schedule = {
     "leases": every(3.0, "leases.reconcile"),
     "deployments": every(10.0, "deployments.sweep"),
     "prices": every(300.0, "billing.publish_prices"),
+    "sessions": every(3600.0, "housekeeping.clear_sessions"),
 }

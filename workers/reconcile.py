@@ -16,6 +16,7 @@ from controlplane.runs import lifecycle as run_lifecycle
 from controlplane.runs import queries as run_queries
 from workers.app import app
 from workers.launching import holder_of, launcher
+from workers.service_lives import tell_losses
 
 logger = logging.getLogger(__name__)
 STOP_GRACE = timedelta(seconds=20)
@@ -33,6 +34,7 @@ def reconcile() -> None:
     end_overdue_stops()
     repair_unleased_runs()
     kill_leftovers()
+    tell_losses()
 
 
 def take_back_lost_leases() -> int:

@@ -101,12 +101,13 @@ def get(client, run, name: str, **query):
 
 
 def test_the_log_is_json_lines_that_can_be_filtered(client, run, report):
-    report(events=[log(1, "runner ready", component="env-server"), log(2, "slow rollout r7", level="warning"), log(3, "done")])
+    report(events=[log(1, "runner ready", component="environment"), log(2, "slow rollout r7", level="warning"), log(3, "done")])
     assert {"timestamp", "level", "message"} <= set(lines(get(client, run, "logs"))[0])
     assert [one["message"] for one in lines(get(client, run, "logs", level="warning"))] == ["slow rollout r7"]
     assert [one["message"] for one in lines(get(client, run, "logs", search="READY"))] == ["runner ready"]
     assert [one["message"] for one in lines(get(client, run, "logs", search=r"r\d+$", regex="true"))] == ["slow rollout r7"]
     assert [one["message"] for one in lines(get(client, run, "env-server-logs"))] == ["runner ready"]
+    assert [one["message"] for one in lines(get(client, run, "logs", component="env-server"))] == ["runner ready"]
     assert len(lines(get(client, run, "logs", tail_lines=1))) == 1
 
 

@@ -1,4 +1,4 @@
-"""The kinds of a run's event log, the meters, and the states of a run. One enum each, frozen by a test."""
+"""The kinds of a run's event log, who can be at fault, the meters, and the states of a run. One enum each."""
 
 from enum import StrEnum
 
@@ -32,8 +32,32 @@ class EventKind(StrEnum):
     VERSION = "version"
     """An adapter version is served; payload {"version", "adapter_digest", "requests_in_flight", "load_s"}."""
     INCIDENT = "incident"
-    """Something failed and was handled; payload {"code", "message", "component"}."""
+    """Something failed and was handled; payload {"code", "message", "component"}. `component` is who failed, the message says
+    what happened and what was done about it. A code that ends in `_over` says that the failure of the same code is over."""
     WARNING = "warning"
+
+
+class Component(StrEnum):
+    """Whose line or incident it is, and what a run that stands still is waiting for."""
+
+    API = "api"
+    QUEUE = "queue"
+    """A place on the pool or the trainer."""
+    ORCHESTRATOR = "orchestrator"
+    TRAINER = "trainer"
+    ENGINE = "engine"
+    SANDBOX = "sandbox"
+    """The box around an environment, from its start to its end."""
+    ENVIRONMENT = "environment"
+    """The team's own code."""
+    JUDGE = "judge"
+    """Scoring of a whole group, once its rollouts are home."""
+    EVAL = "eval"
+    WEB = "web"
+    INTERNAL = "internal"
+    WORKER = "worker"
+    BEAT = "beat"
+    DATABASE = "database"
 
 
 class Meter(StrEnum):
@@ -53,7 +77,11 @@ class FailureCode(StrEnum):
 
     ENVIRONMENT_BROKEN = "environment_broken"
     ENVIRONMENT_FAILING = "environment_failing"
-    """More than the allowed share of rollouts failed."""
+    """More than the allowed share of rollouts failed by the environment's own making."""
+    ROLLOUTS_LOST = "rollouts_lost"
+    """More than the allowed share of rollouts failed by ours."""
+    SERVICE_LOST = "service_lost"
+    """A process of the control plane ended without being asked to and was started again."""
     RUNNER_LOST = "runner_lost"
     TRAINER_REFUSED = "trainer_refused"
     TRAINER_UNREACHABLE = "trainer_unreachable"

@@ -10,10 +10,10 @@ from collections import deque
 
 from starlette.types import ASGIApp
 
-from trainer.contracts.events import FailureCode
+from trainer.contracts.events import Component, FailureCode
 from trainer.contracts.internal import UsageIn
 from trainer.contracts.rollouts import GroupScoreRequest, GroupScores, RolloutEnd, RolloutRequest, RunnerHealth, TaskPage
-from trainer.orchestrator.endings import failed
+from trainer.orchestrator.endings import AttemptOver, failed
 from trainer.orchestrator.reporting import Reporter
 from trainer.orchestrator.runner_client import RunnerSilent
 from trainer.orchestrator.runner_life import RunnerLife, StartRunner
@@ -84,7 +84,7 @@ class Environment:
             self._life.forward_logs(last=20)
             await self._end_life()
             self._count_loss(message)
-            self._reporter.incident(FailureCode.RUNNER_LOST.value, f"{message}; starting it again", component="environment")
+            self._reporter.incident(FailureCode.RUNNER_LOST, f"{message}; starting it again", component=Component.SANDBOX)
             await self._begin_life()
 
     async def stop(self) -> None:
@@ -144,9 +144,16 @@ class Environment:
 
     async def _begin_life(self) -> None:
         self._lives += 1
-        self._life = await RunnerLife.begin(
-            self._start_runner, self._model_app, meter_name=f"{self._meter_name}.{self._lives}", reporter=self._reporter
-        )
+        meter_name = f"{self._meter_name}.{self._lives}"
+        try:
+            self._life = await RunnerLife.begin(
+                self.name, self._start_runner, self._model_app, meter_name=meter_name, reporter=self._reporter
+            )
+        except AttemptOver as ending:
+            # What the environment said before it broke: the page, the API and the command line show it by its name.
+            for line in str(ending.detail.get("log", "")).splitlines():
+                self._reporter.log(line, level="error", component=Component.ENVIRONMENT, environment=self.name)
+            raise
         self._ready.set()
 
     async def _end_life(self) -> None:

@@ -9,7 +9,7 @@ from collections import deque
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from trainer.contracts.events import EventKind
+from trainer.contracts.events import Component, EventKind
 from trainer.contracts.internal import EventBatch, EventIn
 from trainer.orchestrator.control import ControlClient
 
@@ -39,15 +39,21 @@ class Reporter:
         if kind is not EventKind.LOG:
             self._wake.set()
 
-    def log(self, message: str, *, level: Level = "info", component: str = "orchestrator") -> None:
-        """One line. Lines beyond the limit of pending ones are left out: the log is for reading, the other kinds are facts."""
+    def log(
+        self, message: str, *, level: Level = "info", component: Component = Component.ORCHESTRATOR, environment: str = ""
+    ) -> None:
+        """One line, of one environment where it is named. Lines beyond the limit of pending ones are left out: the log is for
+        reading, the other kinds are facts."""
         logger.log(logging.getLevelNamesMapping()[level.upper()], "[%s] %s", component, message)
         if len(self._pending) < PENDING_MAX:
-            self.emit(EventKind.LOG, {"component": component, "level": level, "message": message[:MESSAGE_MAX]})
+            named = {"env_name": environment} if environment else {}
+            self.emit(EventKind.LOG, {"component": component, "level": level, "message": message[:MESSAGE_MAX]} | named)
 
-    def incident(self, code: str, message: str, *, component: str = "orchestrator", step: int | None = None) -> None:
-        """Something failed and was handled."""
-        self.log(message, level="warning", component=component)
+    def incident(
+        self, code: str, message: str, *, component: Component = Component.ORCHESTRATOR, step: int | None = None
+    ) -> None:
+        """Something failed and was handled: the message says what, and what was done about it."""
+        logger.warning("[%s] %s", component, message)
         self.emit(EventKind.INCIDENT, {"code": code, "message": message[:MESSAGE_MAX], "component": component}, step=step)
 
     async def run(self) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from starlette.types import ASGIApp
 
+from trainer.contracts.events import Component
 from trainer.contracts.internal import UsageIn
 from trainer.contracts.rollouts import MODEL_SOCKET, RunnerHealth
 from trainer.orchestrator.link import Link
@@ -59,7 +60,10 @@ StartRunner = Callable[[Path], Awaitable[Runner]]
 class RunnerLife:
     """Made by `begin`."""
 
-    def __init__(self, runner: Runner, stack: contextlib.AsyncExitStack, *, meter: SandboxMeter, reporter: Reporter):
+    def __init__(
+        self, environment: str, runner: Runner, stack: contextlib.AsyncExitStack, *, meter: SandboxMeter, reporter: Reporter
+    ):
+        self._environment = environment
         self._link = Link.to_socket(runner.socket_path)
         self.client = RunnerClient(self._link)
         self.health = runner.health
@@ -71,7 +75,9 @@ class RunnerLife:
         self._logged_lines = 0
 
     @classmethod
-    async def begin(cls, start: StartRunner, model_app: ASGIApp, *, meter_name: str, reporter: Reporter) -> "RunnerLife":
+    async def begin(
+        cls, environment: str, start: StartRunner, model_app: ASGIApp, *, meter_name: str, reporter: Reporter
+    ) -> "RunnerLife":
         """Serve the model socket, then start the runner beside it."""
         started_s = time.monotonic()
         async with contextlib.AsyncExitStack() as stack:
@@ -80,7 +86,7 @@ class RunnerLife:
             runner = await start(folder)
             stack.push_async_callback(runner.stop, "no longer needed")
             meter = SandboxMeter(meter_name, started_s=started_s)
-            return cls(runner, stack.pop_all(), meter=meter, reporter=reporter)
+            return cls(environment, runner, stack.pop_all(), meter=meter, reporter=reporter)
         raise AssertionError("unreachable")
 
     async def until_lost(self) -> str:
@@ -129,7 +135,7 @@ class RunnerLife:
         fresh = lines[self._logged_lines : LOG_LINES_MAX] if last is None else lines[-last:]
         self._logged_lines = max(self._logged_lines, min(len(lines), LOG_LINES_MAX))
         for line in fresh:
-            self._reporter.log(line, component="environment")
+            self._reporter.log(line, component=Component.ENVIRONMENT, environment=self._environment)
 
     async def _answers(self) -> bool:
         try:

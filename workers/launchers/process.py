@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from controlplane.core.processes import started_at
 from workers.launchers import Holder, Job
 
 ORCHESTRATOR = (sys.executable, "-m", "trainer.orchestrator")
@@ -37,8 +38,6 @@ PASSED_ON = (
 )
 # The shell puts the job into the background, says its pid and ends: the job's parent is then init, which reaps it.
 DETACH = '"$@" </dev/null >>"$0" 2>&1 & echo $!'
-STARTED_FIELD = 19
-"""Of /proc/<pid>/stat behind the command's closing parenthesis: start time in ticks since boot."""
 
 
 class ProcessLauncher:
@@ -74,12 +73,3 @@ class ProcessLauncher:
         except ProcessLookupError:
             return False
         return True
-
-
-def started_at(pid: int) -> int | None:
-    """When a live process started, in ticks since boot; None when there is none, or only its zombie."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    return None if fields[0] in {"Z", "X"} else int(fields[STARTED_FIELD])

@@ -61,3 +61,24 @@ class RateWindow(models.Model):
     key = models.CharField(primary_key=True, max_length=255)
     window_starts_at = models.DateTimeField(db_default=DatabaseNow())
     tries_count = models.PositiveIntegerField(default=1)
+
+
+class ServiceLife(models.Model):
+    """One process of the control plane, or the database itself, from its start to its end. `mark` tells it from a later one with
+    the same pid. A life that ended without being asked to is lost; `told_at` is when those whom it may have touched were told."""
+
+    id = models.BigAutoField(primary_key=True)
+    component = models.CharField(max_length=16)
+    host = models.CharField(max_length=255)
+    pid = models.PositiveIntegerField()
+    mark = models.BigIntegerField()
+    started_at = models.DateTimeField(db_default=DatabaseNow())
+    ended_at = models.DateTimeField(null=True)
+    is_lost = models.BooleanField(default=False)
+    told_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = (
+            models.Index(fields=["component", "host"], name="service_life_open", condition=models.Q(ended_at__isnull=True)),
+            models.Index(fields=["id"], name="service_life_untold", condition=models.Q(is_lost=True, told_at__isnull=True)),
+        )

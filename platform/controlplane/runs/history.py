@@ -13,7 +13,7 @@ from controlplane.core import doorbell
 from controlplane.core.clock import now
 from controlplane.runs.models import Run, RunEvent
 from controlplane.runs.states import check_transition, is_terminal
-from trainer.contracts.events import EventKind, FailureCode, RunState
+from trainer.contracts.events import Component, EventKind, FailureCode, RunState
 
 
 def channel(run_id: str) -> str:
@@ -44,6 +44,11 @@ def append_event(
         at=at or now(),
         payload=payload,
     )
+
+
+def append_incident(run: Run, code: FailureCode, message: str, *, component: Component, at: datetime | None = None) -> RunEvent:
+    """Something failed and was handled: the message says what, and what was done about it."""
+    return append_event(run, EventKind.INCIDENT, {"code": code, "message": message, "component": component}, at=at)
 
 
 def move(run: Run, state: RunState, *, reason: str = "", code: FailureCode | None = None) -> None:

@@ -4,9 +4,10 @@ Writes only; each function runs inside the transaction of its caller (a schedule
 run locked. Refuses to know processes: `workers` starts and kills them.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Q
 
 from controlplane.billing.queries import is_exhausted
 from controlplane.core.clock import now
@@ -15,10 +16,10 @@ from controlplane.pools.models import Pool
 from controlplane.pools.queries import live_count
 from controlplane.pools.services import LEASE_S, GrantedAttempt, grant_lease, release_lease
 from controlplane.runs import access, queries
-from controlplane.runs.history import append_event, move, save_history, set_failure
+from controlplane.runs.history import append_incident, move, save_history, set_failure
 from controlplane.runs.models import Run
 from controlplane.runs.states import LEASED_STATES
-from trainer.contracts.events import EventKind, FailureCode, RunState
+from trainer.contracts.events import Component, FailureCode, RunState
 from trainer.contracts.internal import Finish, Heartbeat, HeartbeatReply
 
 LOST_ATTEMPTS_MAX = 5
@@ -28,6 +29,13 @@ RETRIED_CODES = frozenset(
     {FailureCode.RUNNER_LOST, FailureCode.TRAINER_UNREACHABLE, FailureCode.INFERENCE_UNREACHABLE, FailureCode.LEASE_LOST}
 )
 """Our failures, not the run's: a holder that reports one has merely lost its attempt."""
+SERVICE_NAMES = {
+    Component.WEB: "the web process",
+    Component.INTERNAL: "the internal API's process",
+    Component.WORKER: "the worker",
+    Component.BEAT: "the clock (beat)",
+    Component.DATABASE: "PostgreSQL",
+}
 OUTCOME_STATES = {
     "completed": RunState.COMPLETED,
     "failed": RunState.FAILED,
@@ -125,7 +133,8 @@ def lose_attempt(run: Run, cause: str) -> None:
     """An attempt ended without finishing its run: go where the owner wanted it to be, else wait for another attempt, unless too
     many went the same way."""
     run.lost_attempts += 1
-    append_event(run, EventKind.INCIDENT, {"code": FailureCode.LEASE_LOST, "message": cause, "component": "orchestrator"})
+    what = f"attempt {run.attempt} was lost ({cause}) after step {run.step}; {_consequence(run)}"
+    append_incident(run, FailureCode.LEASE_LOST, what, component=Component.ORCHESTRATOR)
     if run.stop_requested_at is not None:
         run.stop_requested_at = None
         move(run, RunState.STOPPED, reason="stopped by its owner", code=FailureCode.STOPPED_BY_USER)
@@ -139,6 +148,27 @@ def lose_attempt(run: Run, cause: str) -> None:
         run.eligible_at = now() + timedelta(seconds=min(BACKOFF_S_MAX, 2.0 ** (run.lost_attempts - 1) - 1))
         move(run, RunState.QUEUED, reason=cause)
     save_history(run)
+
+
+def _consequence(run: Run) -> str:
+    """What is done about a lost attempt, in words."""
+    if run.stop_requested_at is not None or run.state == RunState.PAUSING:
+        return "none follows, as its owner wished"
+    if run.lost_attempts >= LOST_ATTEMPTS_MAX:
+        return "it was one too many"
+    return "another one goes on from there"
+
+
+def tell_service_loss(component: Component, known_at: datetime) -> None:
+    """Write into the history of every run that was at work that a process of ours was lost and works again."""
+    at_work = Q(state__in=LEASED_STATES) | Q(state=RunState.QUEUED, attempt__gt=0) | Q(finished_at__gte=known_at)
+    touched = Run.objects.filter(at_work, started_at__lte=known_at, deleted_at__isnull=True)
+    for run_id in list(touched.order_by("id").values_list("id", flat=True)):
+        run = access.lock_run(run_id)
+        if run is not None:
+            message = f"{SERVICE_NAMES[component]} ended without being asked to and was started again; the run goes on"
+            append_incident(run, FailureCode.SERVICE_LOST, message, component=component, at=known_at)
+            save_history(run)
 
 
 def fence(run: Run, reason: str) -> None:

@@ -16,7 +16,7 @@ from controlplane.core.clock import now
 from controlplane.core.errors import Invalid
 from controlplane.core.schemas import Query
 from controlplane.runs.models import Run, RunEvent
-from trainer.contracts.events import EventKind
+from trainer.contracts.events import Component, EventKind
 
 LINES_MAX = 10_000
 SCANNED_MAX = 50_000
@@ -32,6 +32,22 @@ LOGGED_KINDS = [
     EventKind.INCIDENT,
     EventKind.WARNING,
 ]
+PUBLIC_COMPONENTS = {
+    "env-server": {Component.ENVIRONMENT, Component.SANDBOX},
+    "inference": {Component.ENGINE},
+    "control-plane": {
+        Component.API,
+        Component.QUEUE,
+        Component.WEB,
+        Component.INTERNAL,
+        Component.WORKER,
+        Component.BEAT,
+        Component.DATABASE,
+    },
+}
+"""What the public client calls components, where we call them otherwise; and all that is not a run's own process, as one."""
+OVER = "_over"
+"""Ends the code of an incident that says that another one is over."""
 LEVELS = {EventKind.INCIDENT: "ERROR", EventKind.WARNING: "WARNING"}
 
 
@@ -93,7 +109,7 @@ def _lines(events: list[RunEvent], query: LogQuery) -> list[str]:
 def _selected(record: dict[str, Any], query: LogQuery) -> bool:
     if query.level and record["level"] != query.level.upper():
         return False
-    if query.component and record["component"] != query.component:
+    if query.component and record["component"] not in PUBLIC_COMPONENTS.get(query.component, {query.component}):
         return False
     return not query.env_name or record.get("env_name") == query.env_name
 
@@ -114,13 +130,17 @@ def _matching(lines: list[str], pattern: str) -> set[int]:
 
 
 def as_record(event: RunEvent) -> dict[str, Any]:
-    """`{timestamp, level, message, component, …}`: what the client prints as one line."""
+    """`{timestamp, level, message, component, kind, …}`: what the client prints as one line. A holder numbers its reports; an
+    event without a number is ours."""
     payload = event.payload
+    is_good_news = str(payload.get("code", "")).endswith(OVER)
+    level = "INFO" if is_good_news else payload.get("level") or LEVELS.get(EventKind(event.kind), "INFO")
     record = {
         "timestamp": event.at.isoformat(),
-        "level": str(payload.get("level") or LEVELS.get(EventKind(event.kind), "INFO")).upper(),
+        "level": str(level).upper(),
         "message": _message(event),
-        "component": payload.get("component") or "orchestrator",
+        "component": payload.get("component") or (Component.ORCHESTRATOR if event.sequence else Component.API),
+        "kind": event.kind,
     }
     if "env_name" in payload:
         record["env_name"] = payload["env_name"]
