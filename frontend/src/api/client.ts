@@ -1,61 +1,126 @@
-/** The one way to the server: same-origin JSON with the session cookie. Knows the error shape; refuses to know any page. */
+/**
+ * The one way to the server: same-origin JSON with the session cookie, typed by the OpenAPI document (`npm run api`).
+ * Knows paths, the CSRF token, the chosen team and the deadline; refuses to know any page.
+ */
+import { ApiProblem, LATE, OFFLINE, problemOf } from "./problem";
+import type { paths } from "./schema";
 
-export class ApiError extends Error {
-  constructor(
-    readonly status: number,
-    readonly code: string,
-    message: string,
-    readonly hint: string,
-    readonly fields: Record<string, string>,
-  ) {
-    super(message);
+export type Method = "get" | "post" | "put" | "patch" | "delete";
+/** The paths that have this method. */
+export type PathsWith<M extends Method> = { [P in keyof paths]: paths[P][M] extends undefined ? never : P }[keyof paths];
+type Operation<P extends keyof paths, M extends Method> = NonNullable<paths[P][M]>;
+
+type PathPart<O> = O extends { parameters: { path: infer V } } ? { path: V } : { path?: undefined };
+type QueryPart<O> = O extends { parameters: { query?: infer V } } ? { query?: V } : { query?: undefined };
+type BodyPart<O> = O extends { requestBody: { content: { "application/json": infer V } } }
+  ? { body: V }
+  : O extends { requestBody?: { content: { "application/json": infer V } } }
+    ? { body?: V }
+    : { body?: undefined };
+export type RequestOf<P extends keyof paths, M extends Method> = PathPart<Operation<P, M>> & QueryPart<Operation<P, M>> & BodyPart<Operation<P, M>> & { signal?: AbortSignal };
+
+type Json<A> = A extends { content: { "application/json": infer T } } ? T : undefined;
+type Success<R> = R extends { 200: infer A } ? Json<A> : R extends { 201: infer A } ? Json<A> : undefined;
+export type AnswerOf<P extends keyof paths, M extends Method> = Operation<P, M> extends { responses: infer R } ? Success<R> : never;
+
+type Arguments<P extends keyof paths, M extends Method> = Record<never, never> extends RequestOf<P, M> ? [request?: RequestOf<P, M>] : [request: RequestOf<P, M>];
+interface LooseRequest {
+  path?: object;
+  query?: object;
+  body?: unknown;
+  signal?: AbortSignal;
+}
+
+const DEADLINE_MS = 30_000;
+const SESSION = "/api/v1/auth/session";
+const caller = { csrfToken: "", teamId: "", onSignedOut: () => {} };
+
+/** The session's token goes into every changing request; the team into every request. Without a team: the personal one. */
+export function actAs({ csrfToken, teamId, onSignedOut }: Partial<typeof caller>): void {
+  if (csrfToken !== undefined) caller.csrfToken = csrfToken;
+  if (teamId !== undefined) caller.teamId = teamId;
+  if (onSignedOut !== undefined) caller.onSignedOut = onSignedOut;
+}
+
+export const currentTeamId = () => caller.teamId;
+
+/** `/rft/runs/{run_id}` with its values, and the query without what is undefined. */
+export function addressOf(path: string, { path: values = {}, query = {} }: LooseRequest = {}): string {
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String((values as Record<string, unknown>)[name])));
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query as Record<string, unknown>)) {
+    if (value === undefined || value === null || value === "") continue;
+    for (const one of Array.isArray(value) ? value : [value]) search.append(name, String(one));
   }
+  const text = search.toString();
+  return text ? `${filled}?${text}` : filled;
 }
 
-interface ErrorBody {
-  detail?: string | { loc: (string | number)[]; msg: string }[];
-  code?: string;
-  hint?: string;
-}
-
-function toError(status: number, body: ErrorBody): ApiError {
-  const { detail, code = "error", hint = "" } = body;
-  if (!Array.isArray(detail)) return new ApiError(status, code, detail ?? `The server answered ${status}.`, hint ?? "", {});
-  const fields = Object.fromEntries(detail.map(({ loc, msg }) => [String(loc.at(-1)), msg]));
-  return new ApiError(status, code, detail.map(({ loc, msg }) => `${loc.slice(1).join(".")}: ${msg}`).join("; "), hint ?? "", fields);
-}
-
-let csrfToken = "";
-
-/** The session answers with the token that every changing request must carry. */
-export function rememberCsrfToken(token: string): void {
-  csrfToken = token;
-}
-
-export async function call<T>(method: "GET" | "POST" | "PUT" | "DELETE", path: string, body?: unknown): Promise<T> {
+export function headersFor(method: string, hasBody: boolean): Record<string, string> {
   const headers: Record<string, string> = { Accept: "application/json" };
-  if (body !== undefined) headers["Content-Type"] = "application/json";
-  if (method !== "GET") headers["X-CSRFToken"] = csrfToken;
-  const response = await fetch(`/api/v1${path}`, {
-    method,
-    headers,
-    credentials: "same-origin",
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
-  const text = await response.text();
-  if (!response.ok) throw toError(response.status, parseOrEmpty(text));
-  return (text ? JSON.parse(text) : undefined) as T;
+  if (hasBody) headers["Content-Type"] = "application/json";
+  if (method !== "get") headers["X-CSRFToken"] = caller.csrfToken;
+  if (caller.teamId) headers["X-Prime-Team-ID"] = caller.teamId;
+  return headers;
 }
 
-function parseOrEmpty(text: string): ErrorBody {
+/** The raw exchange, for streams. Raises ApiProblem unless the answer is a success; an abort by the caller stays an AbortError. */
+export async function exchange(method: Method, address: string, body: unknown, signal: AbortSignal): Promise<Response> {
+  let response: Response;
   try {
-    return JSON.parse(text) as ErrorBody;
-  } catch {
-    return {}; // A proxy's page: the status says all there is.
+    response = await fetch(address, {
+      method: method.toUpperCase(),
+      headers: headersFor(method, body !== undefined),
+      credentials: "same-origin",
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal,
+    });
+  } catch (reason) {
+    if (reason instanceof DOMException && reason.name === "TimeoutError") throw LATE();
+    if (reason instanceof TypeError) throw OFFLINE();
+    throw reason;
+  }
+  if (response.ok) return response;
+  const problem = problemOf(response.status, await response.text(), response.headers.get("X-Request-ID") ?? "");
+  if (problem.status === 401) caller.onSignedOut();
+  throw problem;
+}
+
+async function once(method: Method, path: string, request: LooseRequest): Promise<unknown> {
+  const deadline = AbortSignal.timeout(DEADLINE_MS);
+  const signal = request.signal ? AbortSignal.any([request.signal, deadline]) : deadline;
+  const response = await exchange(method, addressOf(path, request), request.body, signal);
+  const text = await response.text();
+  return text ? JSON.parse(text) : undefined;
+}
+
+/** Another tab signed in again: its session has another token. Ask for it once. */
+async function renewToken(): Promise<void> {
+  const session = (await once("get", SESSION, {})) as { csrf_token: string };
+  caller.csrfToken = session.csrf_token;
+}
+
+/** The untyped way, for what is typed elsewhere. */
+export async function call(method: Method, path: string, request: LooseRequest = {}): Promise<unknown> {
+  try {
+    return await once(method, path, request);
+  } catch (reason) {
+    if (!(reason instanceof ApiProblem) || reason.code !== "csrf_failed") throw reason;
+    await renewToken();
+    return once(method, path, request);
   }
 }
 
-export const get = <T>(path: string) => call<T>("GET", path);
-export const post = <T>(path: string, body: unknown = {}) => call<T>("POST", path, body);
-export const put = <T>(path: string, body: unknown = {}) => call<T>("PUT", path, body);
-export const remove = <T>(path: string) => call<T>("DELETE", path);
+const method =
+  <M extends Method>(name: M) =>
+  <P extends PathsWith<M>>(path: P, ...[request]: Arguments<P, M>): Promise<AnswerOf<P, M>> =>
+    call(name, path, request) as Promise<AnswerOf<P, M>>;
+
+/** `await api.put("/api/v1/rft/runs/{run_id}/stop", { path: { run_id } })` */
+export const api = {
+  get: method("get"),
+  post: method("post"),
+  put: method("put"),
+  patch: method("patch"),
+  delete: method("delete"),
+};

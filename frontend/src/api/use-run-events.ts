@@ -1,6 +1,14 @@
 /** A run's event log as it grows: one SSE stream, resumed by the browser with Last-Event-ID. */
 import { useEffect, useState } from "react";
-import type { RunEvent } from "./types";
+import { addressOf, currentTeamId } from "./client";
+
+export interface RunEvent {
+  seq: number;
+  kind: "state" | "log" | "step" | "eval" | "checkpoint" | "version" | "incident" | "warning";
+  step: number | null;
+  at: string;
+  payload: Record<string, unknown>;
+}
 
 const EVENTS_MAX = 20_000;
 
@@ -19,7 +27,7 @@ export function useRunEvents(runId: string): { events: RunEvent[]; live: boolean
       waiting = [];
       setEvents((known) => [...known, ...arrived].slice(-EVENTS_MAX));
     };
-    const source = new EventSource(`/api/v1/rft/runs/${runId}/events`);
+    const source = new EventSource(addressOf("/api/v1/rft/runs/{run_id}/events", { path: { run_id: runId }, query: { team_id: currentTeamId() } }));
     const take = (message: MessageEvent<string>) => {
       const event = JSON.parse(message.data) as RunEvent;
       if (seen.has(event.seq)) return;

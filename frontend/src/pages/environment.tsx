@@ -1,74 +1,59 @@
 /** One environment: does it run, what is in it, how to use it, its versions. */
-import { useParams } from "react-router";
-import type { BadgeDetail, EnvironmentDetail, VersionRow } from "../api/types";
+import { useParams, useSearchParams } from "react-router";
+import type { ReleaseDetail } from "../api/shapes";
 import { useQuery } from "../api/use-query";
-import { Heading, Loading, Problem, ReleaseBadge } from "../design/components";
-import { when } from "../design/format";
+import { Badge, ReleaseBadge } from "../design/badge";
+import { Heading } from "../design/heading";
+import { Problem } from "../design/notice";
+import { Skeleton } from "../design/skeleton";
+import { Tabs } from "../design/tabs";
+import { CheckPanel } from "./environment/check";
+import { ReadmePanel } from "./environment/readme";
+import { SourcePanel } from "./environment/source";
+import { UsePanel } from "./environment/use";
+import { VersionsPanel } from "./environment/versions";
+
+const REFRESH_MS = 4_000;
 
 export function EnvironmentPage() {
   const { owner = "", name = "" } = useParams();
-  const base = `/environmentshub/${owner}/${name}`;
-  const detail = useQuery<{ data: EnvironmentDetail }>(`${base}/@latest`, 4000);
-  const versions = useQuery<{ data: { versions: VersionRow[] } }>(`${base}/versions`);
-  const check = useQuery<{ data: BadgeDetail }>(`${base}/@latest/badge`, 4000);
-  const readme = useQuery<{ data: { html: string } }>(`${base}/@latest/readme`);
-  const environment = detail.data?.data;
-  if (!environment) return detail.error ? <Problem error={detail.error} /> : <Loading what="the environment" />;
+  const [search, setSearch] = useSearchParams();
+  const version = search.get("version") ?? "latest";
+  const release = { owner, name, version };
+  const query = useQuery("/api/v1/environmentshub/{owner}/{name}/@{version}", { path: release }, REFRESH_MS);
+  const detail = query.data?.data;
+  const open = (changes: Record<string, string>) => setSearch((known) => ({ ...Object.fromEntries(known), ...changes }), { replace: true });
+  if (!detail) {
+    return (
+      <>
+        <Heading title={`${owner}/${name}`} />
+        {query.problem ? <Problem of={query.problem} /> : <Skeleton what="the environment" lines={6} />}
+      </>
+    );
+  }
+  const tabs = [
+    { id: "readme", label: "Readme", panel: () => <ReadmePanel release={release} /> },
+    { id: "use", label: "Use it", panel: () => <UsePanel owner={owner} name={name} version={detail.semantic_version} isLatest={version === "latest"} /> },
+    { id: "check", label: "Check", panel: () => <CheckPanel release={release} /> },
+    { id: "source", label: "Source", panel: () => <SourcePanel release={release} /> },
+    { id: "versions", label: "Versions", panel: () => <VersionsPanel owner={owner} name={name} shown={detail.semantic_version} onShow={(chosen) => open({ version: chosen })} /> },
+  ];
   return (
     <>
-      <Heading title={`${owner}/${name}`} note={environment.metadata.description}>
-        <ReleaseBadge state={environment.badge} />
-        <span className="badge">{environment.semantic_version}</span>
-        <span className="badge">{environment.visibility.toLowerCase()}</span>
-      </Heading>
-      <Verdict check={check.data?.data} logPath={`${base}/@latest/log`} />
-      <section className="card">
-        <h2>Use it</h2>
-        <pre>{`prime pull ${owner}/${name}
-prime eval run ${owner}/${name} -m tiny -n 64
-prime train run.toml      # [[env]] id = "${owner}/${name}"`}</pre>
-      </section>
-      {readme.data?.data.html && (
-        // The server renders and sanitises the README; nothing else of a tenant reaches this element.
-        <section className="card readme" dangerouslySetInnerHTML={{ __html: readme.data.data.html }} />
-      )}
-      <Versions rows={versions.data?.data.versions ?? []} />
+      <Head detail={detail} title={`${owner}/${name}`} />
+      <Tabs label="Parts of the environment" tabs={tabs} chosen={search.get("tab") ?? "readme"} onChoose={(tab) => open({ tab })} />
     </>
   );
 }
 
-function Verdict({ check, logPath }: { check: BadgeDetail | undefined; logPath: string }) {
-  const verdict = check?.verdict;
-  const log = useQuery<{ data: { log: string } }>(verdict ? logPath : null);
-  if (!verdict) return null;
-  const place = verdict.module ? ` (${verdict.module}${verdict.line ? `, line ${verdict.line}` : ""})` : "";
+function Head({ detail, title }: { detail: ReleaseDetail; title: string }) {
   return (
-    <section className={`notice ${verdict.ok ? "good" : "bad"}`}>
-      <b>{verdict.summary}{place}</b>
-      {log.data?.data.log && <details><summary>Log of the check</summary><pre className="logs">{log.data.data.log}</pre></details>}
-    </section>
-  );
-}
-
-function Versions({ rows }: { rows: VersionRow[] }) {
-  return (
-    <section className="card">
-      <h2>Versions</h2>
-      <div className="table-wrap">
-        <table>
-          <thead><tr><th>Version</th><th>Check</th><th>Content hash</th><th>Pushed</th></tr></thead>
-          <tbody>
-            {rows.map((row) => (
-              <tr key={row.version}>
-                <td>{row.version} {row.yanked && <span className="badge">yanked</span>}</td>
-                <td><ReleaseBadge state={row.badge} /></td>
-                <td><code>{row.sha256.slice(0, 16)}</code></td>
-                <td className="muted">{when(row.created_at)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </section>
+    <Heading title={title} note={detail.description || undefined}>
+      <ReleaseBadge state={detail.badge} />
+      <Badge isPlain>{detail.semantic_version}</Badge>
+      <Badge isPlain>{detail.visibility === "PRIVATE" ? "seen by the team" : "seen by everybody"}</Badge>
+      {detail.yanked && <Badge tone="bad">yanked</Badge>}
+      {detail.runtime_hint && <Badge tone="wait">{detail.runtime_hint}</Badge>}
+    </Heading>
   );
 }

@@ -1,59 +1,78 @@
 /** API keys: made once, shown once, revoked at once. */
-import { type FormEvent, useState } from "react";
-import { ApiError, post, remove } from "../api/client";
-import type { ApiKey, NewApiKey } from "../api/types";
+import { useState } from "react";
+import { api } from "../api/client";
+import type { ApiKey, NewApiKey } from "../api/shapes";
+import { useAction } from "../api/use-action";
 import { useQuery } from "../api/use-query";
-import { Empty, Field, Heading, Problem } from "../design/components";
+import { Badge } from "../design/badge";
+import { Card } from "../design/card";
+import { Command } from "../design/command";
+import { ConfirmButton } from "../design/dialog";
+import { Empty } from "../design/empty";
+import { Heading } from "../design/heading";
+import { Notice, Problem } from "../design/notice";
+import { Skeleton } from "../design/skeleton";
+import { type Column, Table } from "../design/table";
+import { Age } from "../design/time";
+import { useToast } from "../design/toast";
 import { when } from "../design/format";
+import { NewKey } from "./key-form";
 
 export function KeysPage() {
-  const { data, error, reload } = useQuery<{ items: ApiKey[] }>("/keys");
+  const { data, problem, reload } = useQuery("/api/v1/keys", {});
   const [made, setMade] = useState<NewApiKey>();
+  const take = (key: NewApiKey) => {
+    setMade(key);
+    reload();
+  };
   return (
     <>
-      <Heading title="Keys" note="For the prime command, the REST API and the OpenAI SDK." />
-      <Problem error={error} />
-      {made && <div className="notice good" role="status">Copy it now, it is not shown again: <code>{made.key}</code></div>}
-      <NewKey onMade={(key) => { setMade(key); reload(); }} />
-      <section className="card">
-        {data?.items.length === 0 ? <Empty title="No key yet." /> : (
-          <div className="table-wrap">
-            <table>
-              <thead><tr><th>Name</th><th>Begins with</th><th>Made</th><th>Last used</th><th /></tr></thead>
-              <tbody>
-                {data?.items.map((key) => (
-                  <tr key={key.id}>
-                    <td>{key.name}</td><td><code>{key.prefix}</code></td><td className="muted">{when(key.created_at)}</td><td className="muted">{when(key.last_used_at)}</td>
-                    <td className="number"><button className="button" onClick={() => void remove(`/keys/${key.id}`).then(reload, reload)}>Revoke</button></td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
-        )}
-      </section>
+      <Heading title="Keys" note="For the prime command, the REST API and the OpenAI SDK. A key acts as you, within its scopes." />
+      {made && (
+        <Notice tone="good" title={`The key “${made.name}” is made. Copy it now: it is not shown again.`}>
+          <Command text={made.key} label="API key" />
+        </Notice>
+      )}
+      <Card title="Live keys">
+        <Problem of={problem} />
+        {!data && !problem && <Skeleton what="keys" />}
+        {data?.items.length === 0 && <Empty title="You have no live key." command="prime login" />}
+        {data && data.items.length > 0 && <Keys keys={data.items} onChange={reload} />}
+      </Card>
+      <NewKey onMade={take} />
     </>
   );
 }
 
-function NewKey({ onMade }: { onMade: (key: NewApiKey) => void }) {
-  const [error, setError] = useState<ApiError>();
-  async function submit(event: FormEvent<HTMLFormElement>) {
-    event.preventDefault();
-    const form = event.currentTarget;
-    try {
-      onMade(await post<NewApiKey>("/keys", { name: new FormData(form).get("name") }));
-      form.reset();
-    } catch (reason) {
-      if (!(reason instanceof ApiError)) throw reason;
-      setError(reason);
-    }
-  }
+function Keys({ keys, onChange }: { keys: ApiKey[]; onChange: () => void }) {
+  const columns: Column<ApiKey>[] = [
+    { name: "Name", sortBy: (key) => key.name, cell: (key) => key.name },
+    { name: "Begins with", cell: (key) => <code>{key.prefix}</code> },
+    { name: "Scopes", cell: (key) => <Scopes of={key.scopes} /> },
+    { name: "Last used", sortBy: (key) => key.last_used_at, cell: (key) => (key.last_used_at ? <Age of={key.last_used_at} /> : <span className="muted">never</span>) },
+    { name: "Ends", sortBy: (key) => key.expires_at, cell: (key) => <span className="muted nowrap">{key.expires_at ? when(key.expires_at) : "when revoked"}</span> },
+    { name: "Revoke", kind: "actions", cell: (key) => <Revoke apiKey={key} onDone={onChange} /> },
+  ];
+  return <Table caption="Live keys" columns={columns} rows={keys} rowKey={(key) => key.id} />;
+}
+
+function Scopes({ of: scopes }: { of: string[] | null }) {
+  if (scopes === null) return <span className="muted">everything you may do</span>;
+  return <span className="row">{scopes.map((scope) => <Badge key={scope} isPlain>{scope}</Badge>)}</span>;
+}
+
+function Revoke({ apiKey, onDone }: { apiKey: ApiKey; onDone: () => void }) {
+  const say = useToast();
+  const revoke = useAction(
+    () => api.delete("/api/v1/keys/{key_id}", { path: { key_id: apiKey.id } }),
+    () => {
+      say(`The key “${apiKey.name}” is revoked.`);
+      onDone();
+    },
+  );
   return (
-    <form className="card" onSubmit={submit}>
-      <h2>New key</h2>
-      <Field name="name" label="What it is for" problem={error?.fields.name ?? error?.message} />
-      <div><button className="button primary">Make a key</button></div>
-    </form>
+    <ConfirmButton label="Revoke" title={`Revoke “${apiKey.name}”?`} action={revoke} isDanger isSlim>
+      <p>Whatever uses <code>{apiKey.prefix}…</code> is refused from the next request on. This cannot be undone.</p>
+    </ConfirmButton>
   );
 }

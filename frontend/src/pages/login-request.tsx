@@ -1,29 +1,31 @@
 /** `prime login` waits in a terminal; here its owner says yes. */
-import { useState } from "react";
 import { useSearchParams } from "react-router";
-import { ApiError, post } from "../api/client";
-import { Heading, Problem } from "../design/components";
+import { useState } from "react";
+import { api } from "../api/client";
+import { useAction } from "../api/use-action";
+import { Card } from "../design/card";
+import { Heading } from "../design/heading";
+import { Notice, Problem } from "../design/notice";
+import { useSession } from "../session";
 
 export function LoginRequestPage() {
-  const code = useSearchParams()[0].get("code") ?? "";
-  const [error, setError] = useState<ApiError>();
-  const [done, setDone] = useState(false);
-  const approve = () =>
-    post("/auth_challenge/approve", { challenge: code }).then(
-      () => setDone(true),
-      (reason: unknown) => {
-        if (!(reason instanceof ApiError)) throw reason;
-        setError(reason);
-      },
-    );
+  const { user } = useSession();
+  const challenge = useSearchParams()[0].get("code") ?? "";
+  const [isDone, setDone] = useState(false);
+  const approve = useAction(() => api.post("/api/v1/auth_challenge/approve", { body: { challenge } }), () => setDone(true));
   return (
     <>
-      <Heading title="A terminal asks to sign in" note="Approve it only if you started prime login yourself and it shows this code." />
-      <section className="card">
-        <pre>{code}</pre>
-        <Problem error={error} />
-        {done ? <div className="notice good" role="status">Done. Go back to the terminal.</div> : <div><button className="button primary" onClick={() => void approve()}>Approve</button></div>}
-      </section>
+      <Heading title="A terminal asks to sign in" note="Approve it only if you started prime login yourself and your terminal shows this code." />
+      {challenge ? (
+        <Card title="Code">
+          <pre><code>{challenge}</code></pre>
+          <p className="muted">The terminal gets an API key of {user.email}. It stands on the keys page, where you can revoke it.</p>
+          <Problem of={approve.problem} />
+          {isDone ? <Notice tone="good">The terminal is signed in. Go back to it.</Notice> : (
+            <div><button type="button" className="button primary" disabled={approve.isBusy} onClick={() => void approve.run()}>Approve</button></div>
+          )}
+        </Card>
+      ) : <Notice tone="bad">The address has no code. Run <code>prime login</code> again and open the address that it prints.</Notice>}
     </>
   );
 }

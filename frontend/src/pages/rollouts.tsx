@@ -1,14 +1,28 @@
 /** The rollouts of one step: reward, advantage, who answered, and the conversation. */
 import { useState } from "react";
-import type { Sample } from "../api/types";
 import { useQuery } from "../api/use-query";
-import { Empty, Loading, Problem } from "../design/components";
+import { Empty } from "../design/empty";
+import { Problem } from "../design/notice";
+import { Skeleton } from "../design/skeleton";
 import { ratio } from "../design/format";
+
+interface Sample {
+  rollout_id: string;
+  task_key: string;
+  state: string;
+  reward: number | null;
+  advantage: number | null;
+  policy_version_min: number;
+  staleness: number;
+  error: string | null;
+  preview: string;
+  messages?: { role: string; content: unknown }[];
+}
 
 export function RolloutsPanel({ runId, latest }: { runId: string; latest: number | undefined }) {
   const [chosen, setChosen] = useState<number>();
   const step = chosen ?? latest;
-  const query = useQuery<{ samples: Sample[] }>(step === undefined ? null : `/rft/runs/${runId}/samples?step=${step}&limit=100`);
+  const query = useQuery("/api/v1/rft/runs/{run_id}/samples", step === undefined ? null : { path: { run_id: runId }, query: { step, limit: 100 } });
   if (step === undefined) return <section className="card"><Empty title="The first rollouts are on their way." /></section>;
   return (
     <section className="card">
@@ -19,9 +33,9 @@ export function RolloutsPanel({ runId, latest }: { runId: string; latest: number
           <button className="button" disabled={step >= (latest ?? 0)} onClick={() => setChosen(step + 1)}>Later</button>
         </div>
       </div>
-      <Problem error={query.error} />
-      {!query.data && !query.error && <Loading what="rollouts" />}
-      {query.data?.samples.map((sample) => <Rollout key={sample.rollout_id} sample={sample} />)}
+      <Problem of={query.problem} />
+      {!query.data && !query.problem && <Skeleton what="rollouts" />}
+      {(query.data?.samples as unknown as Sample[] | undefined)?.map((sample) => <Rollout key={sample.rollout_id} sample={sample} />)}
     </section>
   );
 }

@@ -1,16 +1,22 @@
 /** One run as it happens: state and what to do now, curves, rollouts, log, config, cost. */
 import { useMemo, useState } from "react";
 import { useParams } from "react-router";
-import { put } from "../api/client";
-import type { Run, RunEvent, RunUsage } from "../api/types";
+import { api } from "../api/client";
+import type { Run } from "../api/shapes";
+import { useAction } from "../api/use-action";
 import { useQuery } from "../api/use-query";
-import { useRunEvents } from "../api/use-run-events";
+import { type RunEvent, useRunEvents } from "../api/use-run-events";
 import { Chart } from "../design/chart";
-import { Heading, Loading, Problem, RunBadge, Stat } from "../design/components";
-import { count, dollars, ratio } from "../design/format";
+import { RunBadge } from "../design/badge";
+import { Card, Stat, Stats } from "../design/card";
+import { ConfirmButton } from "../design/dialog";
+import { Heading } from "../design/heading";
+import { Notice, Problem } from "../design/notice";
+import { Skeleton } from "../design/skeleton";
+import { Tabs } from "../design/tabs";
+import { count, dollars, microDollars, ratio, words } from "../design/format";
 import { RolloutsPanel } from "./rollouts";
 
-const TABS = ["Curves", "Rollouts", "Log", "Config", "Cost"] as const;
 type Metrics = Record<string, number>;
 
 /** A later attempt's point replaces the earlier one of the same step: one value per step. */
@@ -25,50 +31,49 @@ function stepsOf(events: RunEvent[]): { steps: number[]; metrics: Metrics[] } {
 
 export function RunPage() {
   const { id = "" } = useParams();
-  const query = useQuery<{ run: Run }>(`/rft/runs/${id}`, 3000);
+  const query = useQuery("/api/v1/rft/runs/{run_id}", { path: { run_id: id } }, 3_000);
   const { events, live } = useRunEvents(id);
-  const [tab, setTab] = useState<(typeof TABS)[number]>("Curves");
+  const [tab, setTab] = useState("curves");
   const run = query.data?.run;
-  if (!run) return query.error ? <Problem error={query.error} /> : <Loading what="the run" />;
+  if (!run) return query.problem ? <Problem of={query.problem} /> : <Skeleton what="the run" />;
+  const tabs = [
+    { id: "curves", label: "Curves", panel: () => <Curves run={run} events={events} /> },
+    { id: "rollouts", label: "Rollouts", panel: () => <RolloutsPanel runId={id} latest={stepsOf(events).steps.at(-1)} /> },
+    { id: "log", label: "Log", panel: () => <Log events={events} /> },
+    { id: "config", label: "Config", panel: () => <pre tabIndex={0}>{JSON.stringify(run.effectiveConfig, null, 2)}</pre> },
+    { id: "cost", label: "Cost", panel: () => <Cost runId={id} /> },
+  ];
   return (
     <>
-      <Heading title={run.name ?? run.id} note={<>{run.baseModel} · {run.environments.map((one) => one.id).join(", ")} · <code>{run.id}</code></>}>
+      <Heading title={run.name || run.id} note={<>{run.baseModel} · {run.environments.map((one) => String(one.id)).join(", ")} · <code>{run.id}</code></>}>
         <RunBadge status={run.status} />
         <span className="muted small" role="status">{live ? "live" : "connecting"}</span>
         <StopButton run={run} onDone={query.reload} />
       </Heading>
       <StateNotice run={run} />
-      <div className="tabs" role="tablist" aria-label="Parts of the run">
-        {TABS.map((name) => (
-          <button key={name} role="tab" aria-selected={name === tab} onClick={() => setTab(name)}>{name}</button>
-        ))}
-      </div>
-      {tab === "Curves" && <Curves run={run} events={events} />}
-      {tab === "Rollouts" && <RolloutsPanel runId={id} latest={stepsOf(events).steps.at(-1)} />}
-      {tab === "Log" && <Log events={events} />}
-      {tab === "Config" && <pre>{JSON.stringify(run.effectiveConfig, null, 2)}</pre>}
-      {tab === "Cost" && <Cost runId={id} />}
+      <Tabs label="Parts of the run" tabs={tabs} chosen={tab} onChoose={setTab} />
     </>
   );
 }
 
 function StopButton({ run, onDone }: { run: Run; onDone: () => void }) {
+  const stop = useAction(() => api.put("/api/v1/rft/runs/{run_id}/stop", { path: { run_id: run.id } }), onDone);
   if (!["QUEUED", "PENDING", "RUNNING"].includes(run.status)) return null;
-  return <button className="button" onClick={() => void put(`/rft/runs/${run.id}/stop`).then(onDone, onDone)}>Stop</button>;
+  return <ConfirmButton label="Stop" title="Stop the run?" action={stop} isDanger><p>Its newest adapter is kept. <code>prime train restart {run.id}</code> goes on from there.</p></ConfirmButton>;
 }
 
 function StateNotice({ run }: { run: Run }) {
   const cause = run.failureAnalysis?.rootCause ?? run.errorMessage;
   if (run.status === "FAILED" || run.status === "PAUSED") {
     return (
-      <div className={`notice ${run.status === "FAILED" ? "bad" : ""}`} role="alert">
-        <b>{run.status === "FAILED" ? "The run failed. " : "The run is paused. "}</b>{cause}
+      <Notice tone={run.status === "FAILED" ? "bad" : "wait"} title={run.status === "FAILED" ? "The run failed." : "The run is paused."}>
+        <p>{cause}</p>
         <p className="small">Go on with <code>prime train restart {run.id}</code> once the cause is gone.</p>
-      </div>
+      </Notice>
     );
   }
-  if (run.status === "QUEUED") return <div className="notice">Waiting: {run.queueReason ?? "a free place in the pool"}{run.runsAhead ? `, ${run.runsAhead} ahead` : ""}.</div>;
-  return run.notice ? <div className="notice">{run.notice}</div> : null;
+  if (run.status === "QUEUED") return <Notice>Waiting: {run.queueReason ?? "a free place in the pool"}{run.runsAhead ? `, ${run.runsAhead} ahead` : ""}.</Notice>;
+  return run.notice ? <Notice>{run.notice}</Notice> : null;
 }
 
 function Curves({ run, events }: { run: Run; events: RunEvent[] }) {
@@ -90,14 +95,14 @@ function Curves({ run, events }: { run: Run; events: RunEvent[] }) {
   }), [metrics]);
   return (
     <div className="stack">
-      <div className="grid">
+      <Stats label="Now">
         <Stat value={`${steps.at(-1) ?? 0} / ${run.maxSteps}`} label="steps" />
         <Stat value={ratio(last["reward"])} label="mean reward" />
         <Stat value={ratio(last["staleness_max"], 0)} label="largest staleness" />
         <Stat value={ratio(last["tokens_per_s"], 0)} label="tokens a second" />
-      </div>
+      </Stats>
       <Chart title="Reward" steps={steps} series={reward} />
-      <div className="charts">
+      <div className="columns">
         <Chart title="Loss" steps={steps} series={other.loss} />
         <Chart title="Entropy and mismatch" steps={steps} series={other.entropy} />
         <Chart title="Staleness" steps={steps} series={other.stale} />
@@ -117,19 +122,18 @@ function Log({ events }: { events: RunEvent[] }) {
 }
 
 function Cost({ runId }: { runId: string }) {
-  const { data, error } = useQuery<RunUsage>(`/billing/runs/${runId}/usage`, 5000);
-  if (!data) return error ? <Problem error={error} /> : <Loading what="the bill" />;
+  const { data, problem } = useQuery("/api/v1/billing/runs/{run_id}/usage", { path: { run_id: runId } }, 5_000);
+  if (!data) return problem ? <Problem of={problem} /> : <Skeleton what="the bill" />;
   return (
-    <section className="card">
-      <div className="head"><h2>{dollars(data.total_cost_usd)}</h2><span className="muted">everything this run caused, {count(data.total_tokens)} tokens</span></div>
+    <Card title={dollars(data.total_cost_usd)} note={`Everything this run caused, ${count(data.total_tokens)} tokens.`}>
       <table>
         <thead><tr><th>Meter</th><th className="number">Quantity</th><th className="number">Amount</th></tr></thead>
         <tbody>
-          {(data.meters ?? []).map((row) => (
-            <tr key={row.meter}><td>{row.meter.replaceAll("_", " ")}</td><td className="number">{count(row.quantity)}</td><td className="number">{dollars(row.amount_microusd / 1e6)}</td></tr>
+          {data.meters.map((row) => (
+            <tr key={`${row.meter} ${row.price_version}`}><td>{words(row.meter)}</td><td className="number">{count(row.quantity)}</td><td className="number">{microDollars(row.amount_microusd)}</td></tr>
           ))}
         </tbody>
       </table>
-    </section>
+    </Card>
   );
 }

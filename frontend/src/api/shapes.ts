@@ -1,0 +1,21 @@
+/** Names for the shapes of the API that pages pass around. All of them come from the OpenAPI document. */
+import type { components } from "./schema";
+
+type Schemas = components["schemas"];
+
+export type Session = Schemas["SessionOut"];
+export type SignedIn = Session & { user: NonNullable<Session["user"]> };
+export type Team = Schemas["TeamOut"];
+export type Run = Schemas["RunAnswer"];
+export type RunUsage = Schemas["RunUsage"];
+export type EnvironmentRow = Schemas["EnvironmentRow"];
+export type ReleaseDetail = Schemas["ReleaseDetail"];
+export type VersionRow = Schemas["VersionRow"];
+export type BaseModel = Schemas["ModelAnswer"];
+export type Adapter = Schemas["AdapterRow"];
+export type Evaluation = Schemas["EvaluationAnswer"];
+export type ApiKey = Schemas["KeyOut"];
+export type NewApiKey = Schemas["KeyMade"];
+export type Member = Schemas["MemberRow"];
+export type MeterRow = Schemas["MeterRow"];
+export type LedgerEntry = Schemas["EntryRow"];

@@ -1,0 +1,6 @@
+/** Billing. */
+import { Heading } from "../design/heading";
+
+export function BillingPage() {
+  return <Heading title="Billing" />;
+}

@@ -1,0 +1,44 @@
+/** The release check: what was tried in the sandbox at the push, what came of it, and its log. */
+import { useQuery } from "../../api/use-query";
+import { Card, Definitions } from "../../design/card";
+import { ratio, when } from "../../design/format";
+import { Notice, Problem } from "../../design/notice";
+import { Skeleton } from "../../design/skeleton";
+import type { Release } from "./readme";
+
+const REFRESH_MS = 3_000;
+
+export function CheckPanel({ release }: { release: Release }) {
+  const query = useQuery("/api/v1/environmentshub/{owner}/{name}/@{version}/badge", { path: release }, REFRESH_MS);
+  const state = query.data?.data;
+  if (!state) return <Card>{query.problem ? <Problem of={query.problem} /> : <Skeleton what="the check" />}</Card>;
+  const { verdict } = state;
+  if (!verdict) return <Notice title="The check has not ended.">The release is built in a sandbox, its tasks are loaded and one rollout runs on a canned model. This page shows the outcome by itself.</Notice>;
+  const place = verdict.module ? `${verdict.module}${verdict.line ? `, line ${verdict.line}` : ""}` : undefined;
+  return (
+    <>
+      <Notice tone={verdict.ok ? "good" : "bad"} title={verdict.summary}>{!verdict.ok && <p>Correct it, raise the version and push again: a version never changes.</p>}</Notice>
+      <Card title="What was seen">
+        <Definitions
+          of={[
+            ...(place ? [["Place", <code key="place">{place}</code>] as [string, React.ReactNode]] : []),
+            ["Tasks", verdict.tasks_count ?? "not counted"],
+            ["Took", `${ratio(verdict.duration_s, 1)} s`],
+            ["Checked", when(state.checked_at)],
+          ]}
+        />
+      </Card>
+      <CheckLog release={release} />
+    </>
+  );
+}
+
+function CheckLog({ release }: { release: Release }) {
+  const query = useQuery("/api/v1/environmentshub/{owner}/{name}/@{version}/log", { path: release });
+  return (
+    <Card title="Log">
+      <Problem of={query.problem} />
+      {query.data ? <pre className="logs" tabIndex={0}>{query.data.data.log || "The check wrote nothing."}</pre> : !query.problem && <Skeleton what="the log" />}
+    </Card>
+  );
+}
