@@ -1,0 +1,80 @@
+"""What browser tests ask for: Chromium, a page that tells of every complaint, and somebody signed in on the real stack."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from tests.e2e.browser.chromium import STEP_DEADLINE_S, find_chromium, running_chromium
+from tests.e2e.browser.watch import Watch
+from tests.fixtures.live_stack import LiveStack, Person
+
+expect.set_options(timeout=STEP_DEADLINE_S * 1000)
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One person's browser window."""
+
+    page: Page
+    context: BrowserContext
+    watch: Watch
+    origin: str
+
+    def open(self, path: str) -> Page:
+        self.page.goto(self.origin + path)
+        return self.page
+
+    def sign_in(self, person: Person) -> None:
+        """The cookie alone, without the form: most tests are about what comes after it."""
+        body = {"email": person.email, "password": person.password}
+        answer = self.context.request.post(f"{self.origin}/api/v1/auth/sign-in", data=body)
+        assert answer.ok, answer.text()
+
+
+Visitor = Callable[..., Visit]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A browser for each module: Playwright's loop must be gone before another module's asynchronous tests begin."""
+    path = find_chromium()
+    if path is None:
+        pytest.skip("no Chromium: install the system's chromium package or set ROOTSTOCK_TEST_CHROMIUM")
+    with running_chromium(path) as running:
+        yield running
+
+
+@pytest.fixture
+def open_window(browser: Browser) -> Iterator[Callable[..., Visit]]:
+    """`open_window(origin, **context options)`. Every window must have been quiet when the test ends."""
+    windows: list[Visit] = []
+
+    def make(origin: str, **options: Any) -> Visit:
+        context = browser.new_context(**({"viewport": {"width": 1280, "height": 800}} | options))
+        context.set_default_timeout(STEP_DEADLINE_S * 1000)
+        watch = Watch()
+        watch.attach(context)
+        windows.append(Visit(context.new_page(), context, watch, origin))
+        return windows[-1]
+
+    yield make
+    for window in windows:
+        window.context.close()
+    for window in windows:
+        window.watch.assert_quiet()
+
+
+@pytest.fixture
+def visit(open_window: Visitor, live_stack: LiveStack) -> Visitor:
+    """`visit(person=None, **context options)`: a window on the stack, signed in as that person."""
+
+    def make(person: Person | None = None, **options: Any) -> Visit:
+        window = open_window(live_stack.origin, **options)
+        if person is not None:
+            window.sign_in(person)
+        return window
+
+    return make
