@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trainer.contracts.catalogue import BaseModelSpec, model_folder, weights_digest
+from trainer.contracts.generation import AdapterIdentity
 from trainer.inference.adapter_files import AdapterReader
 from trainer.inference.limits import EngineLimits
 from trainer.inference.llama import LlamaShape
@@ -24,6 +25,10 @@ class BaseModel:
         weights = model_folder(spec.weights)
         shape = LlamaShape.from_config(json.loads((weights / "config.json").read_text()))
         return cls(spec, weights, shape, weights_digest(weights))
+
+    @property
+    def identity(self) -> AdapterIdentity:
+        return AdapterIdentity(name=self.spec.id, digest=self.digest)
 
     @property
     def context_tokens(self) -> int:

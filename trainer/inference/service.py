@@ -56,7 +56,7 @@ class InferenceService:
         self.codec = TextCodec(model_folder(spec.tokenizer))
         self.context_tokens = base.context_tokens
         self._vocabulary = base.shape.vocabulary
-        self.base = AdapterIdentity(name=spec.id, digest=base.digest)
+        self.base = base.identity
         self._eos_ids = frozenset({self.codec.eos_id} - {None})
         self._started_s = int(time.time())
         self.adapters = AdapterStore(reader, limits, metrics, reserved_name=spec.id)
