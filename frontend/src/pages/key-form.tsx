@@ -1,6 +1,6 @@
 /** Makes a key: what it is for, what it may do, until when. */
 import { useState } from "react";
-import { api } from "../api/client";
+import { type RequestOf, api } from "../api/client";
 import type { NewApiKey } from "../api/shapes";
 import { useAction } from "../api/use-action";
 import { Card } from "../design/card";
@@ -11,17 +11,16 @@ const RIGHTS = ["read", "write"] as const;
 const DAY_MS = 86_400_000;
 const LIFETIMES = [["", "Until it is revoked"], ["7", "7 days"], ["30", "30 days"], ["90", "90 days"], ["365", "A year"]] as const;
 
-interface Asked {
-  name: string;
-  scopes: string[] | null;
-  expires_at: string | null;
-}
+type Asked = RequestOf<"/api/v1/keys", "post">["body"];
+type Scope = NonNullable<Asked["scopes"]>[number];
+// The compiler holds the list against the document: a scope that the server does not know is an error here.
+const SCOPES: Scope[] = AREAS.flatMap((area) => RIGHTS.map((right) => `${area}:${right}` as const));
 
 function read(values: FormData, isLimited: boolean): Asked {
   const days = Number(values.get("lifetime"));
   return {
     name: String(values.get("name") ?? ""),
-    scopes: isLimited ? values.getAll("scope").map(String) : null,
+    scopes: isLimited ? SCOPES.filter((scope) => values.getAll("scope").includes(scope)) : null,
     expires_at: days ? new Date(Date.now() + days * DAY_MS).toISOString() : null,
   };
 }
@@ -55,7 +54,7 @@ function ScopeChoice() {
     <fieldset>
       <legend>Scopes</legend>
       <div className="checks">
-        {AREAS.flatMap((area) => RIGHTS.map((right) => `${area}:${right}`)).map((scope) => (
+        {SCOPES.map((scope) => (
           <label key={scope} className="check"><input type="checkbox" name="scope" value={scope} />{scope}</label>
         ))}
       </div>
