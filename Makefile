@@ -4,6 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 ROOT ?= .rootstock
 MODEL ?= tiny
+ENGINE ?= torch
 EXIT ?=
 # Writing documents starts no service and reads no secret: the settings must only be well formed.
 OFFLINE := DATABASE_URL=postgresql://nobody@localhost/none BROKER_URL=redis://localhost ROOTSTOCK_OBJECT_STORE_URL=file:///none \
@@ -13,7 +14,7 @@ SIZE ?= large
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install frontend runner demo up down status test test-unit test-all gates lint format type openapi migrations clean
+.PHONY: help install frontend runner engine-torch engine-vllm demo up down status test test-unit test-all gates lint format type openapi migrations clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -32,8 +33,13 @@ frontend: $(VENV)/.installed ## Build the dashboard (system Node 20 or newer, el
 runner: $(VENV)/.installed ## Build the environment runner's base (verifiers and renderers, pinned)
 	@$(PY) -m trainer.sandboxing.prepare --runner-dir $(ROOT)/runner
 
-demo: install frontend runner ## Two teams train on one copy of a model, deploy, call and pay; EXIT=1 stops everything at the end
-	@$(PY) examples/demo --root $(ROOT) --model $(MODEL) $(if $(EXIT),--exit,)
+engine-torch: install
+
+engine-vllm: install ## Install vLLM for CPU into its own environment (2.5 GB, once)
+	@$(PY) -m trainer.inference.vllm.prepare --folder $(ROOT)/vllm
+
+demo: install frontend runner engine-$(ENGINE) ## Two teams train on one copy of a model, deploy, call and pay; EXIT=1 stops at the end; ENGINE=vllm
+	@$(PY) examples/demo --root $(ROOT) --model $(MODEL) --engine $(ENGINE) $(if $(EXIT),--exit,)
 
 up: install frontend runner ## Start the one-machine stack and leave it running
 	@$(PY) -m workers.embedded up --root $(ROOT)

@@ -25,6 +25,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from team import Team
 
+from workers.embedded.engines import ENGINES
 from workers.embedded.stack import REPOSITORY, Stack
 
 RULES = ("sum", "max")
@@ -54,8 +55,8 @@ class Clock:
         return round(time.monotonic() - self.began, 1)
 
 
-def stack_command(command: str, root: Path) -> None:
-    subprocess.run([sys.executable, "-m", "workers.embedded", command, "--root", str(root)], cwd=REPOSITORY, check=True)
+def stack_command(command: str, root: Path, *options: str) -> None:
+    subprocess.run([sys.executable, "-m", "workers.embedded", command, "--root", str(root), *options], cwd=REPOSITORY, check=True)
 
 
 def operator_view(stack: Stack, service: str, path: str) -> dict[str, Any]:
@@ -207,13 +208,14 @@ def main() -> int:
     parser.add_argument("--root", type=Path, default=REPOSITORY / ".rootstock")
     parser.add_argument("--report", type=Path, default=REPOSITORY / "reports" / "demo.json")
     parser.add_argument("--model", choices=("tiny",), default="tiny")
+    parser.add_argument("--engine", choices=ENGINES, default=ENGINES[0], help="what answers model calls")
     parser.add_argument("--steps", type=int, default=36)
     parser.add_argument("--rollouts", type=int, default=128)
     parser.add_argument("--exit", action="store_true", help="stop everything at the end")
     options = parser.parse_args()
     root, clock = options.root.resolve(), Clock()
     with clock.stage("start", "The stack"):
-        stack_command("up", root)
+        stack_command("up", root, "--engine", options.engine)
     stack = Stack.running(root)
     try:
         report = run_demo(stack, clock, steps=options.steps, rollouts=options.rollouts)

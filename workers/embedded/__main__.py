@@ -16,10 +16,11 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from workers.embedded.engines import ENGINES
 from workers.embedded.stack import REPOSITORY, Stack
 from workers.embedded.supervisor import Supervisor
 
-UP_DEADLINE_S = 300.0
+UP_DEADLINE_S = 900.0
 DOWN_DEADLINE_S = 90.0
 console = Console()
 
@@ -43,13 +44,13 @@ def _is_alive(pid: int) -> bool:
         return False
 
 
-def supervise(root: Path) -> int:
-    stack = Stack.open(root)
+def supervise(root: Path, engine: str) -> int:
+    stack = Stack.open(root, engine=engine)
     Supervisor(stack.services(), state_file=stack.state_file, log_folder=stack.logs).run()
     return 0
 
 
-def up(root: Path) -> int:
+def up(root: Path, engine: str) -> int:
     """Start what does not run yet and wait until all of it is healthy."""
     if read_state(root)["state"] in {"ready", "starting"}:
         console.print(f"the stack runs already: {Stack.running(root).origin}")
@@ -59,7 +60,7 @@ def up(root: Path) -> int:
     with (root / "supervisor.log").open("ab") as log:
         # Its own session and no inherited pipe: the stack outlives the command that started it.
         process = subprocess.Popen(
-            [sys.executable, "-m", "workers.embedded", "supervise", "--root", str(root)],
+            [sys.executable, "-m", "workers.embedded", "supervise", "--root", str(root), "--engine", engine],
             cwd=REPOSITORY,
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -97,7 +98,7 @@ def _follow(root: Path, process: subprocess.Popen[bytes]) -> dict[str, Any]:
     return read_state(root)
 
 
-def down(root: Path) -> int:
+def down(root: Path, _engine: str) -> int:
     state = read_state(root)
     if state["state"] in {"stopped", "failed"}:
         console.print("the stack does not run")
@@ -111,7 +112,7 @@ def down(root: Path) -> int:
     return 0 if stopped else 1
 
 
-def status(root: Path) -> int:
+def status(root: Path, _engine: str) -> int:
     state = read_state(root)
     console.print_json(json.dumps(state))
     return 0 if state["state"] == "ready" else 1
@@ -121,9 +122,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m workers.embedded", description="Run Rootstock on one machine.")
     parser.add_argument("command", choices=("up", "down", "status", "supervise"))
     parser.add_argument("--root", type=Path, default=REPOSITORY / ".rootstock")
+    parser.add_argument("--engine", choices=ENGINES, default=ENGINES[0], help="what answers model calls")
     options = parser.parse_args()
     commands = {"up": up, "down": down, "status": status, "supervise": supervise}
-    return commands[options.command](options.root.resolve())
+    return commands[options.command](options.root.resolve(), options.engine)
 
 
 if __name__ == "__main__":

@@ -10,23 +10,18 @@ import signal
 import socket
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from celery import Celery
-from kombu.exceptions import OperationalError
-
+from workers.embedded.checks import FirstThenAlive, answers, worker_answers
+from workers.embedded.engines import ENGINES, engine_services
 from workers.embedded.postgres import Postgres
-from workers.embedded.supervisor import Service
+from workers.embedded.supervisor import START_DEADLINE_S, Service
 from workers.embedded.valkey import Valkey
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PORT_NAMES = ("web", "internal", "trainer", "inference", "valkey")
-HEALTH_TIMEOUT_S = 5.0
-PING_TIMEOUT_S = 1.0
+PORT_NAMES = ("web", "internal", "trainer", "inference", "vllm", "valkey")
 BASE_MODEL = "tiny"
 POOL_NAME = "embedded"
 PASSED_ON = (
@@ -55,14 +50,17 @@ class Stack:
     root: Path
     ports: dict[str, int]
     secrets: dict[str, str]
+    model: str = BASE_MODEL
+    engine: str = ENGINES[0]
+    """What answers model calls (`engines`)."""
 
     @classmethod
-    def open(cls, root: Path) -> "Stack":
+    def open(cls, root: Path, *, engine: str = ENGINES[0]) -> "Stack":
         root.mkdir(parents=True, exist_ok=True, mode=0o700)
         ports = _load(root / "ports.json")
         ports = {name: port if (port := ports.get(name, 0)) and _is_free(port) else _free_port() for name in PORT_NAMES}
         _store(root / "ports.json", ports)
-        return cls(root, ports, cls._open_secrets(root))
+        return cls(root, ports, cls._open_secrets(root), engine=engine)
 
     @classmethod
     def running(cls, root: Path) -> "Stack":
@@ -162,14 +160,16 @@ class Stack:
         self.artifacts.mkdir(exist_ok=True)
         # Small packs: a batch that arrives while another run's is being computed joins it at the next pack.
         return [
-            self._model_service("trainer", "trainer.service", "--pack-tokens", "256"),
-            self._model_service("inference", "trainer.inference"),
+            self.model_service("trainer", "trainer.service", "--pack-tokens", "256"),
+            *engine_services(self),
         ]
 
-    def _model_service(self, name: str, module: str, *arguments: str) -> Service:
-        command = [sys.executable, "-m", module, "--model", BASE_MODEL, "--artifacts", str(self.artifacts)]
+    def model_service(self, name: str, module: str, *arguments: str, start_deadline_s: float = START_DEADLINE_S) -> Service:
+        """A process that serves the base model on the port of its name."""
+        command = [sys.executable, "-m", module, "--model", self.model, "--artifacts", str(self.artifacts)]
         command += ["--port", str(self.ports[name]), *arguments]
-        return Service(name, command, self.environment(), partial(answers, self.url(name) + "/health"), others_wait=False)
+        check = partial(answers, self.url(name) + "/health")
+        return Service(name, command, self.environment(), check, others_wait=False, start_deadline_s=start_deadline_s)
 
     def _web_services(self) -> list[Service]:
         def uvicorn(name: str, application: str, before: bool) -> Service:
@@ -197,42 +197,11 @@ class Stack:
 
     def migrate(self) -> None:
         """Roles, schema and the pool's row, in one process: starting Django three times would take longer than the work."""
-        command = [sys.executable, "-m", "workers.embedded.database", "--pool", POOL_NAME, "--model", BASE_MODEL]
+        command = [sys.executable, "-m", "workers.embedded.database", "--pool", POOL_NAME, "--model", self.model]
         command += ["--trainer-url", self.url("trainer"), "--inference-url", self.url("inference")]
         done = subprocess.run(command, env=self.environment(), capture_output=True, text=True, check=False, timeout=300)
         if done.returncode != 0:
             raise StackError(f"preparing the database failed: {(done.stderr or done.stdout)[-3000:]}")
-
-
-class FirstThenAlive:
-    """A check that is too dear to repeat: once it has passed, only the process itself is watched."""
-
-    def __init__(self, check: partial[bool]) -> None:
-        self.check = check
-        self.passed = False
-
-    def __call__(self) -> bool:
-        self.passed = self.passed or self.check()
-        return self.passed
-
-
-def answers(url: str) -> bool:
-    """True when the URL answers 200 in time; the loopback address is never asked through a proxy."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    try:
-        with opener.open(url, timeout=HEALTH_TIMEOUT_S) as response:
-            return bool(response.status == 200)
-    except (urllib.error.URLError, OSError):
-        return False
-
-
-def worker_answers(broker_url: str, name: str) -> bool:
-    """True when the Celery worker of that name answers a ping through the broker."""
-    with Celery("probe", broker=broker_url) as probe:
-        try:
-            return bool(probe.control.ping([name], timeout=PING_TIMEOUT_S))
-        except OperationalError:
-            return False
 
 
 def _free_port() -> int:

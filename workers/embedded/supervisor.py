@@ -19,6 +19,7 @@ READY_POLL_S = 0.1
 HEALTH_EVERY_S = 5.0
 HEALTH_FAILURES_MAX = 6
 BACKOFF_MAX_S = 15.0
+START_DEADLINE_S = 90.0
 STOP_DEADLINE_S = 20.0
 LOG_TAIL_BYTES = 3000
 
@@ -35,7 +36,7 @@ class Service:
     command: list[str]
     environment: dict[str, str]
     is_ready: Callable[[], bool]
-    start_deadline_s: float = 90.0
+    start_deadline_s: float = START_DEADLINE_S
     stop_signal: signal.Signals = signal.SIGTERM
     user: int | None = None
     before: Callable[[], None] | None = None

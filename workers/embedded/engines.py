@@ -1,0 +1,66 @@
+"""Which processes answer model calls on one machine: our own engine, or vLLM on CPU with our routes in front of it.
+
+Knows their commands and order. Whatever is chosen, one service called `inference` has the engine's address and health.
+"""
+
+import os
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trainer.contracts.catalogue import load_catalogue
+from trainer.inference.vllm import prepare
+from workers.embedded.checks import answers
+from workers.embedded.supervisor import Service
+
+if TYPE_CHECKING:
+    from workers.embedded.stack import Stack
+
+ENGINES = ("torch", "vllm")
+VLLM_START_DEADLINE_S = 600.0
+"""On two busy cores, importing it alone takes minutes."""
+
+
+def engine_services(stack: "Stack") -> list[Service]:
+    return {"torch": _own_engine, "vllm": _vllm}[stack.engine](stack)
+
+
+def _own_engine(stack: "Stack") -> list[Service]:
+    return [stack.model_service("inference", "trainer.inference")]
+
+
+def _vllm(stack: "Stack") -> list[Service]:
+    """vLLM is not waited for: the service in front is ready once a completion has come through."""
+    # These bring torch, which takes seconds to import and which the supervisor needs for nothing else.
+    from trainer.inference.base_model import BaseModel
+    from trainer.inference.vllm.command import cpu_command, cpu_environment
+
+    folder = vllm_folder(stack.root)
+    base = BaseModel.of(load_catalogue()[stack.model])
+    command = cpu_command(prepare.python_of(folder), base, port=stack.ports["vllm"])
+    is_ready = partial(answers, stack.url("vllm") + "/health")
+    options = ("--upstream", stack.url("vllm"), "--base-through-zero-adapter")
+    return [
+        Service(
+            "vllm",
+            command,
+            cpu_environment(),
+            is_ready,
+            start_deadline_s=VLLM_START_DEADLINE_S,
+            before=partial(_require_vllm, folder),
+            others_wait=False,
+        ),
+        stack.model_service("inference", "trainer.inference.vllm", *options, start_deadline_s=VLLM_START_DEADLINE_S),
+    ]
+
+
+def vllm_folder(root: Path) -> Path:
+    """It takes minutes to install and is the same for every stack of a machine, so it can be shared."""
+    return Path(os.environ.get("ROOTSTOCK_VLLM_DIR") or root / "vllm").resolve()
+
+
+def _require_vllm(folder: Path) -> None:
+    if not prepare.is_ready(folder):
+        command = f"{sys.executable} -m trainer.inference.vllm.prepare --folder {folder}"
+        raise RuntimeError(f"vLLM is not installed at {folder}; run `{command}`")
