@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 import torch
 from peft import LoraConfig, get_peft_model
@@ -9,9 +10,11 @@ from transformers import LlamaForCausalLM
 
 from tests.numerics.recorded import WEIGHTS, batch, new_pool, recorded, run_id, sample, spec
 from trainer.contracts.adapters import LoraSpec
+from trainer.contracts.samples import TrainSample
 from trainer.contracts.training import LossSpec
 from trainer.core.adapters import Adapter
 from trainer.core.errors import NotServable
+from trainer.core.layout import lay_out
 from trainer.core.pool import Pool
 from trainer.core.versions import load_weights, weights_bytes
 
@@ -59,6 +62,32 @@ def test_other_samples_do_not_change_a_samples_gradient(tmp_path):
     both = batch(RUN, 1, left + right).model_copy(update=header)
     parts = [batch(RUN, 1, part).model_copy(update=header) for part in (left, right)]
     assert (gradient(pool, both) - sum(gradient(pool, part) for part in parts)).abs().max() < 1e-12
+
+
+def test_a_beginning_that_is_computed_once_gives_the_gradient_of_samples_alone(tmp_path):
+    rng = random.Random(1)
+    prompts = [[rng.randrange(256) for _ in range(length)] for length in (20, 33)]
+    answers = [sample(rng, rng.randint(2, 12)) for _ in range(10)]
+    given = batch(RUN, 1, [_behind(prompts[index % 2 if index < 2 else index // 6], one) for index, one in enumerate(answers)])
+    tokens = sum(len(one.token_ids) for one in given.samples)
+    assert sum(lay_out([np.array(one.token_ids) for one in given.samples], [tokens]).group_rows) < tokens - 100
+    shared = gradient(moved_pool(tmp_path / "shared", pack_tokens=10_000), given)
+    alone = gradient(moved_pool(tmp_path / "alone", pack_tokens=1), given)
+    assert (shared - alone).abs().max() < 1e-12 * max(1.0, alone.abs().max().item())
+
+
+def _behind(prompt: list[int], one: TrainSample) -> TrainSample:
+    """The sample with `prompt` before it, of which nothing is trained."""
+    none = [0.0] * len(prompt)
+    return one.model_copy(
+        update={
+            "token_ids": prompt + one.token_ids,
+            "mask": [False] * len(prompt) + one.mask,
+            "temperatures": [1.0] * len(prompt) + one.temperatures,
+            "policy_versions": [0] * len(prompt) + one.policy_versions,
+            **{name: none + getattr(one, name) for name in ("logprobs", "rl_weights", "advantages", "ce_weights")},
+        }
+    )
 
 
 @pytest.mark.parametrize("kind", ["dppo", "ppo_clip", "ipo", "reinforce"])

@@ -33,8 +33,8 @@ def sample_replies(pool, prompts: dict[str, list[list[int]]], generator) -> dict
     for _ in range(REPLY_MAX):
         tokens = [sum(map(len, rows[run])) for run in prompts]
         layout = lay_out([np.array(row) for row, _ in flat], tokens)
-        hidden = pool.model.hidden(layout, AdapterStack(adapters, pool.model.targets, tokens))
-        last = torch.from_numpy(np.cumsum([len(row) for row, _ in flat]) - 1)
+        hidden = pool.model.hidden(layout, AdapterStack(adapters, pool.model.targets, layout.group_rows))
+        last = torch.tensor([rows[-1] for rows in layout.sample_rows])
         table = pool.model.logits(hidden[last]).log_softmax(-1)
         picks = torch.multinomial(table.exp(), 1, generator=generator)
         chosen = table.gather(1, picks)[:, 0].tolist()

@@ -159,16 +159,19 @@ class Llama:
         return (mixed[0] if len(mixed) == 1 else torch.cat(mixed)).index_select(0, layout.restore_T)
 
     def _attend_block(self, fused_TD: Tensor, block: AttentionBlock) -> Tensor:
-        """A row holds one sample from its first token on, so a column is a position."""
+        """A row holds one sample from its first token on, so a column is a position; or several that begin alike, and then the
+        block says which positions and what is visible."""
         shape, width = self.shape, block.width
         rows = fused_TD.index_select(0, block.gather).view(block.rows, width, -1, shape.head_size)
         turning, value = torch.split(rows, [shape.heads + shape.kv_heads, shape.kv_heads], dim=2)
-        turned = _rotate(turning, self._cosine[:width], self._sine[:width])
+        places = slice(width) if block.positions is None else block.positions
+        turned = _rotate(turning, self._cosine[places], self._sine[places])
         query, key = torch.split(turned, [shape.heads, shape.kv_heads], dim=2)
         query, key, value = (x.transpose(1, 2) for x in (query, key, value))
         if shape.heads != shape.kv_heads:
             key, value = (x.repeat_interleave(shape.heads // shape.kv_heads, dim=1) for x in (key, value))
-        mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+        plain = block.visible is None
+        mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=block.visible, is_causal=plain)
         return mixed.transpose(1, 2).reshape(block.rows * width, -1)
 
     def _plain(self, stored: dict[str, Tensor], name: str) -> Tensor:

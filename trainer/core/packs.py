@@ -13,7 +13,7 @@ from torch import Tensor
 
 from trainer.contracts.training import LossSpec
 from trainer.core.adapters import Adapter, AdapterStack
-from trainer.core.layout import lay_out
+from trainer.core.layout import Layout, lay_out
 from trainer.core.llama import Llama
 from trainer.core.losses import TALLY, run_loss
 from trainer.core.streams import Denominators, SampleStreams, Signals
@@ -49,21 +49,21 @@ def train_pack(model: Llama, parts: Sequence[PackPart]) -> None:
     """Add the gradient and the tally of every part to its accumulation. Parts of several runs share every product with the
     base weights; a part's gradient depends on its own rows alone."""
     samples = [sample for part in parts for sample in part.samples]
-    group_rows = [part.tokens for part in parts]
-    layout = lay_out([sample.token_ids_T for sample in samples], group_rows)
-    adapters = AdapterStack([part.accumulation.adapter for part in parts], model.targets, group_rows)
+    layout = lay_out([sample.token_ids_T for sample in samples], [part.tokens for part in parts])
+    adapters = AdapterStack([part.accumulation.adapter for part in parts], model.targets, layout.group_rows)
     hidden_TH = model.hidden(layout, adapters)
     signals = Signals.concatenated([sample.signals for sample in samples])
-    logprob_P, entropy_P = _logprobs(model, hidden_TH, samples, signals.temperatures)
+    logprob_P, entropy_P = _logprobs(model, hidden_TH, layout, samples, signals.temperatures)
     losses = _run_losses(parts, logprob_P, entropy_P)
     # One scalar for one backward pass; the sum couples nothing, since no row belongs to two parts.
     torch.autograd.backward(torch.stack(losses).sum())
 
 
-def _logprobs(model: Llama, hidden_TH: Tensor, samples: Sequence[SampleStreams], temperatures_P: Tensor) -> tuple[Tensor, Tensor]:
+def _logprobs(
+    model: Llama, hidden_TH: Tensor, layout: Layout, samples: Sequence[SampleStreams], temperatures_P: Tensor
+) -> tuple[Tensor, Tensor]:
     """Log-probability [P] of each trained token at its sampler's temperature, and the entropy [P] there (no gradient)."""
-    starts = np.cumsum([0] + [sample.length for sample in samples[:-1]])
-    before = np.concatenate([start + sample.trained_P - 1 for start, sample in zip(starts, samples, strict=True)])
+    before = np.concatenate([rows[sample.trained_P - 1] for rows, sample in zip(layout.sample_rows, samples, strict=True)])
     targets = np.concatenate([sample.token_ids_T[sample.trained_P] for sample in samples])
     logits_PV = model.logits(hidden_TH.index_select(0, torch.from_numpy(before)))
     logprobs_PV = (logits_PV / temperatures_P[:, None]).log_softmax(dim=-1)

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer.core.layout import WIDTH_STEP, lay_out, width_of
+from trainer.core.layout import SHARED_MIN, WIDTH_STEP, lay_out, width_of
 
 LENGTHS = st.lists(st.integers(2, 3 * WIDTH_STEP + 1), min_size=1, max_size=12)
 
@@ -42,3 +42,51 @@ def test_a_samples_width_depends_on_its_length_alone():
     assert [width_of(n) for n in (2, 32, 33, 64, 65)] == [32, 32, 64, 64, 96]
     _, layout = laid_out([5, 40, 7])
     assert [(block.rows, block.width) for block in layout.blocks] == [(2, 32), (1, 64)]
+
+
+PROMPT = np.arange(1000, 1000 + 2 * SHARED_MIN)
+
+
+def answers(*lengths: int) -> list[np.ndarray]:
+    """Samples that begin with PROMPT and go on with tokens of their own."""
+    return [np.concatenate([PROMPT, np.arange(100 * index, 100 * index + length)]) for index, length in enumerate(lengths, 1)]
+
+
+def test_a_shared_beginning_is_laid_out_once_and_every_sample_is_found_again():
+    samples = answers(3, 1, 7)
+    layout = lay_out(samples, [sum(map(len, samples))])
+    assert layout.group_rows == (len(PROMPT) + 3 + 1 + 7,)
+    for sample, rows in zip(samples, layout.sample_rows, strict=True):
+        assert layout.token_ids_T[rows].tolist() == sample.tolist()
+
+
+def test_in_a_shared_row_a_token_sees_its_own_sample_up_to_itself_and_nothing_else():
+    samples = answers(3, 2)
+    layout = lay_out(samples, [sum(map(len, samples))])
+    (block,) = layout.blocks
+    for rows in layout.sample_rows:
+        for place, row in enumerate(rows):
+            assert np.flatnonzero(block.visible[0, 0, row]).tolist() == rows[: place + 1].tolist()
+        assert block.positions[0, rows].tolist() == list(range(len(rows)))
+
+
+def test_samples_of_two_adapters_share_nothing():
+    samples = answers(3, 3)
+    layout = lay_out(samples, [len(samples[0]), len(samples[1])])
+    assert layout.group_rows == tuple(map(len, samples))
+
+
+def test_a_beginning_is_not_shared_where_attention_would_cost_more_than_it_saves():
+    short, long = answers(1, 1), answers(6000, 6000)
+    assert lay_out(short, [sum(map(len, short))]).group_rows == (len(PROMPT) + 2,)
+    assert lay_out(long, [sum(map(len, long))]).group_rows == (sum(map(len, long)),)
+
+
+@given(st.lists(st.lists(st.integers(0, 1), min_size=2, max_size=60), min_size=1, max_size=8))
+def test_whatever_is_shared_every_sample_is_found_again(contents):
+    samples = [np.array(content) for content in contents]
+    layout = lay_out(samples, [sum(map(len, samples))])
+    for sample, rows in zip(samples, layout.sample_rows, strict=True):
+        assert layout.token_ids_T[rows].tolist() == sample.tolist()
+    flat = torch.arange(len(layout.token_ids_T))
+    assert torch.equal(torch.cat([flat[block.gather] for block in layout.blocks])[layout.restore_T], flat)
