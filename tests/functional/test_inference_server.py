@@ -9,7 +9,7 @@ import httpx
 import openai
 import pytest
 
-from tests.factories.engine_process import engine_process, wait_for
+from tests.factories.engine_process import engine_process, vllm_process, wait_for
 from tests.factories.tiny_llama import write_adapter
 from trainer.contracts.catalogue import model_folder
 
@@ -24,9 +24,10 @@ def artifacts(tmp_path_factory):
     return tmp_path_factory.mktemp("artifacts")
 
 
-@pytest.fixture(scope="module")
-def engine(artifacts):
-    with engine_process(artifacts, *QUICK) as running:
+@pytest.fixture(scope="module", params=["torch", pytest.param("vllm", marks=[pytest.mark.heavy, pytest.mark.timeout(600)])])
+def engine(request, artifacts):
+    """Every test below that takes it holds for our own engine and for vLLM behind our routes."""
+    with vllm_process(artifacts) if request.param == "vllm" else engine_process(artifacts, *QUICK) as running:
         yield running
 
 

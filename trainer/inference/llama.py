@@ -5,7 +5,7 @@ Suffixes: _T token of the step, _B row, _Q query of a row, _K key of a row, _V v
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -194,7 +194,9 @@ def weight_files(folder: Path) -> list[Path]:
     return files
 
 
-def load_llama(folder: Path, *, device: torch.device, dtype: torch.dtype) -> Llama:
+def load_llama(folder: Path, *, device: torch.device, dtype: torch.dtype, context_max: int | None = None) -> Llama:
+    """`context_max` serves fewer tokens than the model was made for: cache and tables are sized by it."""
     shape = LlamaShape.from_config(json.loads((folder / "config.json").read_text()))
+    shape = replace(shape, context=min(shape.context, context_max or shape.context))
     state = {name: tensor for path in weight_files(folder) for name, tensor in load_file(path).items()}
     return Llama(shape, state, device=device, dtype=dtype)

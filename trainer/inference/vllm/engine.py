@@ -80,7 +80,9 @@ class VllmEngine:
         if len(self._tasks) >= self._limits.sequences_max + self._limits.waiting_max and not sequence.urgent:
             raise Saturated(f"{self._limits.waiting_max} requests are waiting; try again later")
         ticket = Ticket(sequence)
-        self._tasks[sequence] = asyncio.create_task(self._run(ticket))
+        task = self._tasks[sequence] = asyncio.create_task(self._run(ticket))
+        # A callback, since a task that is cancelled before its first step runs nothing of its own.
+        task.add_done_callback(lambda _: self._end(ticket))
         return ticket
 
     def abort(self, sequence: Sequence) -> None:
@@ -96,15 +98,11 @@ class VllmEngine:
                 sequence.finish_reason = await self._until_answered(ticket)
         except TimeoutError:
             sequence.finish_reason = FinishReason.DEADLINE
-        except asyncio.CancelledError:
-            sequence.finish_reason = sequence.finish_reason or FinishReason.ENGINE
         except UpstreamRefused as error:
             _logger.error("request %s: %s", sequence.id, error)
-            sequence.finish_reason = FinishReason.ENGINE
-        finally:
-            self._end(ticket)
 
     def _end(self, ticket: Ticket) -> None:
+        """Without a reason of its own, a sequence ended with the engine."""
         sequence = ticket.sequence
         sequence.finish_reason = sequence.finish_reason or FinishReason.ENGINE
         sequence.state = SequenceState.FINISHED

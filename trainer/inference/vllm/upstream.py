@@ -53,12 +53,12 @@ class Piece:
 
 
 class Upstream:
-    """Use from one event loop; `close` at the end."""
+    """Use from one event loop; `close` at the end. `transport` is httpx's own unless a test brings another."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, transport: httpx.AsyncBaseTransport | None = None) -> None:
         limits = httpx.Limits(max_connections=CONNECTIONS_MAX, max_keepalive_connections=CONNECTIONS_MAX)
         timeout = httpx.Timeout(SILENCE_S, connect=CONNECT_S, pool=None)
-        self._http = httpx.AsyncClient(base_url=url, limits=limits, timeout=timeout, trust_env=False)
+        self._http = httpx.AsyncClient(base_url=url, limits=limits, timeout=timeout, trust_env=False, transport=transport)
 
     async def close(self) -> None:
         await self._http.aclose()
