@@ -69,5 +69,6 @@ app.conf.beat_schedule = {
     "leases": every(3.0, "leases.reconcile"),
     "deployments": every(10.0, "deployments.sweep"),
     "prices": every(300.0, "billing.publish_prices"),
+    "expired": every(600.0, "housekeeping.sweep_expired"),
     "sessions": every(3600.0, "housekeeping.clear_sessions"),
 }

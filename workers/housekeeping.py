@@ -4,6 +4,7 @@ from importlib import import_module
 
 from django.conf import settings
 
+from controlplane.core import idempotency, throttling
 from workers.app import app
 
 
@@ -11,3 +12,9 @@ from workers.app import app
 def clear_sessions() -> None:
     """Sign-ins that have run out."""
     import_module(settings.SESSION_ENGINE).SessionStore.clear_expired()
+
+
+@app.task(name="housekeeping.sweep_expired")
+def sweep_expired() -> int:
+    """Answers kept for requests that are sent again, and buckets of limits that are full by now."""
+    return idempotency.sweep() + throttling.sweep()

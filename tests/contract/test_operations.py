@@ -59,7 +59,7 @@ def test_pages_have_bounds_and_defaults(path: str, method: str, operation: dict[
     parameters = {one["name"]: one["schema"] for one in operation.get("parameters", []) if "name" in one}
     if {"cursor", "offset", "page", "skip"} & set(parameters) and "limit" in parameters:
         limit = parameters["limit"]
-            assert limit["minimum"] == 1 and limit["maximum"] <= 4 * PAGE_MAX + 96 and limit["default"] <= limit["maximum"]
+        assert limit["minimum"] == 1 and limit["maximum"] <= ROWS_MAX and limit["default"] <= limit["maximum"]
 
 
 @pytest.mark.django_db

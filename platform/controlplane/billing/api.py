@@ -26,16 +26,12 @@ from controlplane.billing.schemas import (
 )
 from controlplane.core import clock
 from controlplane.core.declarations import PUBLIC
-from controlplane.core.errors import Invalid
 from controlplane.core.pagination import CursorQuery, cursor_page
 from controlplane.core.schemas import query_parameters, read_body, read_query, render
 from controlplane.core.views import ApiView
 from controlplane.runs.access import access_run
 from controlplane.teams.actors import actor_in
 from trainer.contracts.events import Meter
-
-KEY_HEADER = "Idempotency-Key"
-KEY_LENGTH_MAX = 64
 
 
 class WalletView(ApiView):
@@ -64,13 +60,10 @@ class TopUpsView(ApiView):
 
     @extend_schema(operation_id="billing_top_ups_create", request=TopUpRequest, responses={201: TopUpAnswer})
     def post(self, request: Request) -> Response:
-        """Pay money in. With an `Idempotency-Key` the same top-up is made once, however often it is sent."""
+        """Pay money in."""
         body, actor, gateway = read_body(request, TopUpRequest), actor_in(request), configured_gateway()
         actor.require_admin()
-        key = request.headers.get(KEY_HEADER)
-        if key is not None and len(key) > KEY_LENGTH_MAX:
-            raise Invalid(("header", KEY_HEADER), f"at most {KEY_LENGTH_MAX} characters")
-        row = services.top_up(team_id=actor.team_id, amount_microusd=body.total_microusd, gateway=gateway, key=key)
+        row = services.top_up(team_id=actor.team_id, amount_microusd=body.total_microusd, gateway=gateway)
         answer = TopUpAnswer.of(row, notice=gateway.notice, balance_microusd=queries.wallet_balance(actor.team))
         return render(answer, status=201)
 

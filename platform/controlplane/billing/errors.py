@@ -13,13 +13,3 @@ class UnknownPrice(ApiError):
         super().__init__(
             f"there is no price for {meter} of model '{model}'", hint="Publish prices with `manage.py publish_prices`."
         )
-
-
-class IdempotencyMismatch(ApiError):
-    """The same idempotency key came with another amount."""
-
-    status = 422
-    code = "idempotency_mismatch"
-
-    def __init__(self) -> None:
-        super().__init__("this Idempotency-Key was used for another amount", hint="Use a new key for a new top-up.")

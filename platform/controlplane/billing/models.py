@@ -184,16 +184,14 @@ class Hold(SubjectModel):
 
 
 class TopUp(TenantModel):
-    """Money that a team pays in. `key` is the client's idempotency key, or the row's own id where it sent none."""
+    """Money that a team pays in."""
 
-    key = models.CharField(max_length=64)
     amount_microusd = models.BigIntegerField()
     status = models.CharField(max_length=8, choices=TopUpStatus, default=TopUpStatus.PENDING)
     gateway = models.CharField(max_length=16)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["team", "key"], name="topup_once_per_key"),
             models.CheckConstraint(condition=Q(amount_microusd__gt=0), name="topup_positive"),
         ]
 

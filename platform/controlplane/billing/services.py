@@ -1,6 +1,6 @@
 """Writes of money: one transaction each, no network. Billing is told what happened and never asks other apps.
 
-Idempotency: usage by the ids of its facts, top-ups by the client's key, holds by their subject.
+Idempotency: usage by the ids of its facts, holds by their subject, top-ups by the `Idempotency-Key` of their request.
 """
 
 from dataclasses import dataclass
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from controlplane.billing import ledger, metering, queries
-from controlplane.billing.errors import IdempotencyMismatch
 from controlplane.billing.gateways import PaymentGateway
 from controlplane.billing.identity import Subject
 from controlplane.billing.ledger import Accounts, Entry
@@ -17,7 +16,6 @@ from controlplane.core import clock
 from controlplane.core.errors import Conflict, PaymentRequired
 from controlplane.core.money import MICRO
 from controlplane.teams.models import Team
-from trainer.contracts.base import new_id
 from trainer.contracts.internal import UsageIn, UsageReceipt
 
 TOP_UP_MAX_MICROUSD = 100_000 * MICRO
@@ -91,20 +89,10 @@ def release_hold(*, team_id: str, subject_kind: str, subject_id: str) -> None:
 
 
 @transaction.atomic
-def top_up(*, team_id: str, amount_microusd: int, gateway: PaymentGateway, key: str | None = None) -> TopUp:
-    """Take money in through `gateway`. With the same `key` the same top-up is returned, whatever happened in between.
-
-    Raises IdempotencyMismatch when the key came with another amount.
-    """
-    top_up_id = new_id()
-    row, is_new = TopUp.objects.get_or_create(
-        team_id=team_id,
-        key=key or top_up_id,
-        defaults={"id": top_up_id, "amount_microusd": amount_microusd, "gateway": gateway.name},
-    )
-    if row.amount_microusd != amount_microusd:
-        raise IdempotencyMismatch
-    if is_new and gateway.settles_at_once:
+def top_up(*, team_id: str, amount_microusd: int, gateway: PaymentGateway) -> TopUp:
+    """Take money in through `gateway`."""
+    row = TopUp.objects.create(team_id=team_id, amount_microusd=amount_microusd, gateway=gateway.name)
+    if gateway.settles_at_once:
         settle_top_up(row)
     return row
 

@@ -4,6 +4,7 @@ Knows statuses, codes and texts for people. Refuses to know HTTP beyond the stat
 never tells whether an object of somebody else exists.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -23,7 +24,14 @@ class ApiError(Exception):
     code: str = "internal"
 
     def __init__(
-        self, detail: str, *, code: str | None = None, hint: str = "", status: int | None = None, retry_after_s: int | None = None
+        self,
+        detail: str,
+        *,
+        code: str | None = None,
+        hint: str = "",
+        status: int | None = None,
+        retry_after_s: int | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(detail)
         self.detail = detail
@@ -31,6 +39,7 @@ class ApiError(Exception):
         self.code = code or self.code
         self.status = status or self.status
         self.retry_after_s = retry_after_s
+        self.headers = dict(headers or {})
         self.problems: list[FieldProblem] = []
 
 

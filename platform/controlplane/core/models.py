@@ -55,12 +55,30 @@ class OutboxMessage(models.Model):
         )
 
 
-class RateWindow(models.Model):
-    """How often something was tried in one window of time."""
+class RateBucket(models.Model):
+    """A bucket of tokens (`throttling`): what it held when it was last looked at, and whether that request got one. Unlogged, and
+    without an index on what every request changes, so that a change stays within its page."""
 
-    key = models.CharField(primary_key=True, max_length=255)
-    window_starts_at = models.DateTimeField(db_default=DatabaseNow())
-    tries_count = models.PositiveIntegerField(default=1)
+    name = models.CharField(primary_key=True, max_length=255)
+    tokens = models.FloatField()
+    burst = models.PositiveIntegerField()
+    window_s = models.PositiveIntegerField()
+    is_granted = models.BooleanField()
+    filled_at = models.DateTimeField()
+
+
+class IdempotentAnswer(TenantModel):
+    """The answer to a POST that came with an `Idempotency-Key`, for those who send it again (`idempotency`)."""
+
+    operation = models.CharField(max_length=128)
+    key = models.CharField(max_length=255)
+    request_sha256 = models.CharField(max_length=64)
+    status = models.PositiveSmallIntegerField()
+    sealed_body = models.TextField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=["team", "operation", "key"], name="idempotent_answer_once"),)
+        indexes = (models.Index(fields=["created_at"], name="idempotent_answer_oldest"),)
 
 
 class ServiceLife(models.Model):

@@ -80,6 +80,13 @@ _TEAM = {
     "description": "The team to act for. Without it: the user's personal team.",
     "schema": _TEXT,
 }
+_IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "A text of your choice, new for each intent. The same request with the same key has one effect for 24 hours.",
+    "schema": {"type": "string", "pattern": r"^[\x21-\x7e]{1,255}$"},
+}
 _RETRY_AFTER = {"description": "Seconds to wait.", "schema": {"type": "integer"}}
 
 
@@ -114,14 +121,15 @@ def describe_operations(result: dict[str, Any], **_: Any) -> dict[str, Any]:
         "FieldProblem": _FIELD_PROBLEM,
         "InferenceError": _INFERENCE_ERROR,
     }
-    components["parameters"] = {"Team": _TEAM}
+    components["parameters"] = {"Team": _TEAM, "IdempotencyKey": _IDEMPOTENCY_KEY}
     components["responses"] = dict(_responses())
     for path, method, operation in operations_of(result):
         for answer in operation["responses"].values():
             answer["description"] = answer["description"] or operation["summary"]
         suffix = "OfInference" if path.startswith(INFERENCE) else ""
         if operation[SCOPE_FIELD] != PUBLIC:
-            operation.setdefault("parameters", []).append({"$ref": "#/components/parameters/Team"})
+            shared = ["Team", "IdempotencyKey"] if method == "post" and not suffix else ["Team"]
+            operation.setdefault("parameters", []).extend({"$ref": f"#/components/parameters/{name}"} for name in shared)
         for status in failures_of(method, operation):
             operation["responses"][str(status)] = {"$ref": f"#/components/responses/{FAILURES[status][0]}{suffix}"}
     return result

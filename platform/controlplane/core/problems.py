@@ -36,12 +36,15 @@ class Problem:
     hint: str = ""
     fields: list[FieldProblem] = field(default_factory=list)
     retry_after_s: int | None = None
+    more_headers: dict[str, str] = field(default_factory=dict)
 
     def body(self, path: str) -> dict[str, Any]:
         return self._openai_body() if path.startswith(INFERENCE_PREFIX) else self._native_body()
 
     def headers(self) -> dict[str, str]:
-        headers = {"Retry-After": str(self.retry_after_s)} if self.retry_after_s is not None else {}
+        headers = dict(self.more_headers)
+        if self.retry_after_s is not None:
+            headers["Retry-After"] = str(self.retry_after_s)
         if self.status == 401:
             headers["WWW-Authenticate"] = "Bearer"
         return headers
@@ -66,7 +69,8 @@ def problem_of(error: Exception) -> Problem | None:
     """The answer to a known exception; None for one that nobody foresaw."""
     match error:
         case ApiError():
-            return Problem(error.status, error.code, error.detail, error.hint, error.problems, error.retry_after_s)
+            retry_after_s, headers = error.retry_after_s, error.headers
+            return Problem(error.status, error.code, error.detail, error.hint, error.problems, retry_after_s, headers)
         case pydantic.ValidationError():
             return Problem(422, "invalid", "The request is not valid.", fields=validation_problems(error))
         case drf.ValidationError():

@@ -17,6 +17,7 @@ from controlplane.core.plain_operations import documented
 from controlplane.core.problems import validation_problems
 from controlplane.core.tenancy import acting_for
 from controlplane.core.text import is_encodable, require_text
+from controlplane.core.throttling import Allowance, take_inference
 from controlplane.inference.access import Route, route_for
 from controlplane.inference.exchange import Exchange, complete, spawn
 from controlplane.inference.offload import in_database
@@ -42,33 +43,34 @@ DIGEST_HEADER = "X-Adapter-Digest"
 async def chat_completions(request: HttpRequest) -> HttpResponseBase:
     if request.method != "POST":
         raise ApiError("Send a POST request.", status=405, code="method_not_allowed")
-    asked, route = await in_database(admit, request)
+    asked, route, allowance = await in_database(admit, request)
     exchange = Exchange(route, asked)
     if asked.stream:
-        return await _streamed(exchange)
+        return await _streamed(exchange, allowance)
     reply = await asyncio.shield(spawn(complete(exchange)))
-    return JsonResponse(reply, headers=_headers(exchange))
+    return JsonResponse(reply, headers=_headers(exchange, allowance))
 
 
-def admit(request: HttpRequest) -> tuple[ChatRequest, Route]:
-    """Who calls, what they ask and where it goes. Raises before anything costs money: 401, 403, 422, 402, 404."""
+def admit(request: HttpRequest) -> tuple[ChatRequest, Route, Allowance]:
+    """Who calls, what they ask and where it goes. Raises before anything costs money: 401, 403, 429, 422, 402, 404."""
     actor = actor_of(request)
     actor.require_scope(SCOPE)
+    allowance = take_inference(actor)
     asked = _parse(request.body)
     with acting_for(actor.team_id):
         require_funds(actor.team)
-        return asked, route_for(actor, asked.model)
+        return asked, route_for(actor, asked.model), allowance
 
 
-async def _streamed(exchange: Exchange) -> StreamingHttpResponse:
+async def _streamed(exchange: Exchange, allowance: Allowance) -> StreamingHttpResponse:
     relay = Relay(exchange)
     await relay.begun()
-    headers = _headers(exchange) | {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    headers = _headers(exchange, allowance) | {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingHttpResponse(relay.events(), content_type="text/event-stream", headers=headers)
 
 
-def _headers(exchange: Exchange) -> dict[str, str]:
-    return {DIGEST_HEADER: exchange.tally.digest}
+def _headers(exchange: Exchange, allowance: Allowance) -> dict[str, str]:
+    return {DIGEST_HEADER: exchange.tally.digest, **allowance.headers()}
 
 
 def _parse(body: bytes) -> ChatRequest:

@@ -100,7 +100,7 @@ class Usage(BaseModel):
 
 
 class ChatCompletion(BaseModel):
-    """OpenAI's answer as the engine gave it, under our id and the model's public name. For the document: nothing reads it here."""
+    """OpenAI's answer as the engine gave it, under our id and the model's public name. Only the document reads this."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -16,8 +16,9 @@ from django.db import close_old_connections
 from django.http import HttpRequest, HttpResponseBase, HttpResponseNotAllowed, StreamingHttpResponse
 
 from controlplane.core import doorbell
-from controlplane.core.errors import Forbidden, Invalid
+from controlplane.core.errors import Invalid
 from controlplane.core.tenancy import acting_for
+from controlplane.core.throttling import address_of, take_request
 from controlplane.runs import queries
 from controlplane.runs.access import access_run
 from controlplane.runs.history import channel
@@ -44,8 +45,8 @@ async def stream_run_events(request: HttpRequest, run_id: str) -> HttpResponseBa
     if request.method != "GET":
         return HttpResponseNotAllowed(["GET"])
     actor = await _read(actor_of, request)
-    if not actor.may("runs:read"):
-        raise Forbidden("The API key lacks the scope runs:read.", code="scope_missing")
+    actor.require_scope("runs:read")
+    await _read(take_request, actor, address_of(request.META))
     after = resume_point(request)
     await _read(_look, actor, run_id, after)
     response = StreamingHttpResponse(event_stream(actor, run_id, after), content_type="text/event-stream")

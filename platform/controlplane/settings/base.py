@@ -20,6 +20,10 @@ ARTIFACT_ROOT = _env.artifact_root
 RUNNER_DIR = _env.runner_dir
 LOG_DIR = _env.log_dir
 SANDBOX_BACKEND = _env.sandbox_backend
+KEY_REQUESTS_PER_MINUTE = _env.key_requests_per_minute
+TEAM_REQUESTS_PER_MINUTE = _env.team_requests_per_minute
+INFERENCE_REQUESTS_PER_MINUTE = _env.inference_requests_per_minute
+VISITOR_REQUESTS_PER_MINUTE = _env.visitor_requests_per_minute
 
 DEBUG = False
 ALLOWED_HOSTS = [urlsplit(PUBLIC_ORIGIN).hostname or "", "127.0.0.1", "localhost", "[::1]"]

@@ -59,6 +59,21 @@ class Environment(BaseModel):
         None, alias="ROOTSTOCK_RUNNER_DIR", description="Virtual environments of the runner and of built releases."
     )
     log_dir: Path | None = Field(None, alias="ROOTSTOCK_LOG_DIR", description="Where launched processes write their logs.")
+    key_requests_per_minute: int = Field(
+        1_200, ge=1, alias="ROOTSTOCK_KEY_REQUESTS_PER_MINUTE", description="Requests a minute of one API key or session."
+    )
+    team_requests_per_minute: int = Field(
+        6_000,
+        ge=1,
+        alias="ROOTSTOCK_TEAM_REQUESTS_PER_MINUTE",
+        description="Requests a minute of all keys of a team.",
+    )
+    inference_requests_per_minute: int = Field(
+        6_000, ge=1, alias="ROOTSTOCK_INFERENCE_REQUESTS_PER_MINUTE", description="Requests a minute of one team to the models."
+    )
+    visitor_requests_per_minute: int = Field(
+        600, ge=1, alias="ROOTSTOCK_VISITOR_REQUESTS_PER_MINUTE", description="Requests a minute of one address without a key."
+    )
     sandbox_backend: Literal["auto", "bubblewrap", "docker"] = Field(
         "auto",
         alias="ROOTSTOCK_SANDBOX_BACKEND",

@@ -23,6 +23,11 @@ class Actor:
         return self.team.id
 
     @property
+    def credential_id(self) -> str:
+        """What requests are counted by: the key, or the user whose session it is."""
+        return self.key.id if self.key else self.user_id
+
+    @property
     def user_id(self) -> str:
         return self.user.id
 

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from controlplane.core.declarations import PUBLIC
 from controlplane.core.schemas import query_parameters, read_body, read_query, render
-from controlplane.core.throttling import Limit
+from controlplane.core.throttling import Limit, address_of, network_of, take
 from controlplane.core.views import ApiView
 from controlplane.teams import access, logins, services
 from controlplane.teams.actors import actor_in
@@ -28,10 +28,11 @@ from controlplane.teams.schemas import (
 )
 from controlplane.teams.sessions import begin_session, end_session, session_user
 
-SIGN_UPS = Limit("sign-up", tries_max=120, window_s=3600)
-SIGN_INS = Limit("sign-in", tries_max=120, window_s=600)
-SIGN_INS_OF_ONE = Limit("sign-in-of", tries_max=10, window_s=600)
-LOGINS = Limit("login", tries_max=60, window_s=600)
+SIGN_UPS = Limit("sign-up", burst=120, window_s=3600)
+SIGN_UPS_OF_ONE = Limit("sign-up-of", burst=10, window_s=600)
+SIGN_INS = Limit("sign-in", burst=120, window_s=600)
+SIGN_INS_OF_ONE = Limit("sign-in-of", burst=10, window_s=600)
+LOGINS = Limit("login", burst=60, window_s=600)
 
 
 class PublicView(ApiView):
@@ -45,8 +46,8 @@ class SignUpView(PublicView):
     @extend_schema(operation_id="auth_sign_up", request=SignUp, responses={201: SessionOut})
     def post(self, request: Request) -> Response:
         """Make a user with a personal team and sign in."""
-        SIGN_UPS.take(address_of(request))
         body = read_body(request, SignUp)
+        take([(SIGN_UPS, peer_of(request)), (SIGN_UPS_OF_ONE, body.email.lower())])
         user = services.sign_up(email=body.email, password=body.password, name=body.name, slug=body.slug)
         key_text = services.create_key(access.actor_for(user), name=body.key_name)[1] if body.key_name else None
         begin_session(request._request, user)
@@ -58,8 +59,7 @@ class SignInView(PublicView):
     def post(self, request: Request) -> Response:
         """Begin a session of the dashboard."""
         body = read_body(request, SignIn)
-        SIGN_INS.take(address_of(request))
-        SIGN_INS_OF_ONE.take(body.email.lower())
+        take([(SIGN_INS, peer_of(request)), (SIGN_INS_OF_ONE, body.email.lower())])
         user = services.verify_password(email=body.email, password=body.password)
         begin_session(request._request, user)
         return render(session_out(request._request, user))
@@ -86,7 +86,7 @@ class ChallengeView(PublicView):
     @extend_schema(operation_id="auth_challenge_generate", request=ChallengeIn, responses=ChallengeOut)
     def post(self, request: Request) -> Response:
         """Begin `prime login`: a code for the person and a token for the terminal."""
-        LOGINS.take(address_of(request))
+        LOGINS.take(peer_of(request))
         body = read_body(request, ChallengeIn)
         challenge, token = logins.begin_login(public_key_pem=body.encryption_public_key, limits=body.limits or {})
         return render(ChallengeOut(challenge=challenge.code, status_auth_token=token))
@@ -115,6 +115,5 @@ def session_out(request: HttpRequest, user: User | None, key_text: str | None = 
     return SessionOut(user=UserOut.of(user) if user else None, teams=teams, csrf_token=get_token(request), api_key=key_text)
 
 
-def address_of(request: Request) -> str:
-    """The peer. Behind a proxy, uvicorn's `--proxy-headers` has put the client's address there."""
-    return str(request.META.get("REMOTE_ADDR") or "unknown")
+def peer_of(request: Request) -> str:
+    return network_of(address_of(request.META))

@@ -74,7 +74,8 @@ def test_s3_serves_signed_addresses_and_refuses_altered_ones(s3_settings):
     assert httpx.put(address, content=b"12345", headers={"Content-Type": "application/octet-stream"}).status_code == 200
     fetched = httpx.get(store().signed_get_url("up/1", 60))
     assert (fetched.status_code, fetched.content) == (200, b"12345")
-    assert httpx.get(store().signed_get_url("up/1", 60)[:-1] + "0").status_code == 403
+    signed = store().signed_get_url("up/1", 60)
+    assert httpx.get(signed[:-1] + ("0" if signed[-1] != "0" else "1")).status_code == 403
     assert httpx.put(store().signed_get_url("up/1", 60), content=b"x").status_code == 403
     assert httpx.get(f"{s3_settings.endpoint_url}/{s3_settings.bucket}/some/prefix/up/1").status_code == 403
 
