@@ -10,11 +10,13 @@ from controlplane.core.tenancy import acting_for
 from controlplane.hub import access as hub_access
 from controlplane.hub import services as hub_services
 from controlplane.hub.schemas import DeclareSource, DeclareUpload
+from controlplane.runs.models import Run
 from controlplane.runs.services import stop_run
 from controlplane.teams import access, services
 from tests.factories.adapters import make_adapter, make_checkpoint
 from tests.factories.packages import Package, build_package
 from tests.factories.releases import make_release
+from tests.factories.reports import make_rollout
 from tests.factories.runs import fund, make_evaluation, make_pool, make_run
 from tests.factories.teams import Member, make_member, make_shared_team
 
@@ -144,6 +146,12 @@ def run_id(world: World) -> str:
     """A run that has ended, which every verb but `delete` accepts or answers with a conflict."""
     run = make_run(_funded(world))
     return stop_run(actor=world.member.actor, run_id=run.id).id
+
+
+@owns("rollout_id")
+def rollout_id(world: World) -> str:
+    """A rollout of the world's run, with the tokens that its body holds."""
+    return make_rollout(Run.objects.get(id=world["run_id"])).pk
 
 
 @owns("evaluation_id")

@@ -3,86 +3,18 @@
 import base64
 import hashlib
 import json
-from datetime import UTC, datetime
 
 import pytest
 import zstandard
 
-from controlplane.core.tenancy import acting_as_system
-from controlplane.pools.bodies import store_body
-from controlplane.pools.services import proven
-from controlplane.runs import reports
-from tests.factories.runs import DIGEST, lease_run, make_funded_member, make_pool, make_run
-from trainer.contracts.events import EventKind
-from trainer.contracts.internal import CheckpointReport, EventBatch, EventIn, RolloutBatch, RolloutSummary
+from tests.factories.reports import log, step, summary
+from tests.factories.runs import DIGEST
+from tests.fixtures.reported_run import client, get, report, run
+from trainer.contracts.internal import CheckpointReport, RolloutBatch, RolloutSummary
 
+__all__ = ["client", "report", "run"]
 pytestmark = pytest.mark.django_db
-AT = datetime.now(UTC)
 MESSAGES = [{"role": "user", "content": "3+4?"}, {"role": "assistant", "content": "sum 7"}]
-
-
-@pytest.fixture
-def run():
-    make_pool()
-    return make_run(make_funded_member("ann-lab"))
-
-
-@pytest.fixture
-def client(run, client_of):
-    from controlplane.teams.access import actor_for
-    from controlplane.teams.services import create_key
-    from tests.factories.teams import Member
-
-    with acting_as_system():
-        actor = actor_for(run.created_by)
-        _, key = create_key(actor, name="reader")
-    return client_of(Member(actor, key))
-
-
-@pytest.fixture
-def report(run):
-    """Reports as the run's holder: `report(events=…, rollouts=…, checkpoint=…)`."""
-    from controlplane.pools.models import Pool
-
-    with acting_as_system():
-        token = lease_run(Pool.objects.get()).token
-
-    def send(*, events=(), rollouts=None, checkpoint=None):
-        with acting_as_system(), proven(token) as held:
-            reports.record_events(held.row, held.lease, EventBatch(events=list(events)))
-            if rollouts is not None:
-                reports.record_rollouts(held.row, held.lease, rollouts, store_body(held.lease, rollouts))
-            if checkpoint is not None:
-                reports.record_checkpoint(held.row, checkpoint)
-
-    return send
-
-
-def log(sequence: int, message: str, level: str = "info", component: str = "orchestrator") -> EventIn:
-    payload = {"message": message, "level": level, "component": component}
-    return EventIn(sequence=sequence, kind=EventKind.LOG, at=AT, payload=payload)
-
-
-def step(sequence: int, number: int, reward: float) -> EventIn:
-    payload = {"metrics": {"reward": reward}, "version": number, "adapter_digest": DIGEST}
-    return EventIn(sequence=sequence, kind=EventKind.STEP, step=number, at=AT, payload=payload)
-
-
-def summary(index: int, reward: float, advantage: float) -> RolloutSummary:
-    counts = {"policy_version_min": 0, "policy_version_max": 0, "turns": 1, "input_tokens": 3, "output_tokens": 2}
-    return RolloutSummary(
-        rollout_id=f"r{index}",
-        group_id="g",
-        environment="ann/rules",
-        task=index,
-        state="ok",
-        reward=reward,
-        advantage=advantage,
-        trained=True,
-        billed=True,
-        duration_s=0.1,
-        **counts,
-    )
 
 
 def batch(number: int, *summaries: RolloutSummary, tag: str = "train") -> RolloutBatch:
@@ -94,10 +26,6 @@ def batch(number: int, *summaries: RolloutSummary, tag: str = "train") -> Rollou
 
 def lines(answer) -> list[dict]:
     return [json.loads(line) for line in answer.json()["logs"].splitlines()]
-
-
-def get(client, run, name: str, **query):
-    return client.get(f"/api/v1/rft/runs/{run.id}/{name}", query)
 
 
 def test_the_log_is_json_lines_that_can_be_filtered(client, run, report):

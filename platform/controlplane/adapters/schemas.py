@@ -11,7 +11,10 @@ from controlplane.core.schemas import Answer, CamelAnswer
 
 
 class AdapterQuery(OffsetQuery):
+    """`run_id` keeps the versions of one run."""
+
     limit: Annotated[int, Field(ge=1, le=200)] = 50
+    run_id: str = ""
 
 
 class AdapterRow(CamelAnswer):

@@ -6,8 +6,10 @@ Knows encoding and limits. Refuses to know what a record means.
 import base64
 import binascii
 import hashlib
+import io
 import json
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import zstandard
@@ -48,6 +50,15 @@ def read_body(key: str) -> list[dict[str, Any]]:
     reader = zstandard.ZstdDecompressor().stream_reader(store().read(key), read_across_frames=True)
     text = reader.read(INFLATED_BYTES_MAX)
     return [json.loads(line) for line in text.splitlines() if line]
+
+
+def read_record(key: str, position: int) -> dict[str, Any]:
+    """The record that belongs to the summary at `position`; an empty one where the body ends before. Keeps one line in memory."""
+    with store().open(key) as file:
+        reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+        lines = io.TextIOWrapper(reader, encoding="utf-8", newline="\n")
+        line = next(islice(lines, position, None), "")
+    return json.loads(line) if line.strip() else {}
 
 
 def with_messages(record: dict[str, Any]) -> dict[str, Any]:

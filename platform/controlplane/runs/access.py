@@ -1,7 +1,7 @@
 """The only place that looks a run up by id. Foreign and absent look the same."""
 
 from controlplane.core.errors import NotFound
-from controlplane.runs.models import Checkpoint, Run
+from controlplane.runs.models import Checkpoint, Rollout, Run
 from controlplane.teams.access import enter_team_of
 from controlplane.teams.actors import Actor
 
@@ -16,6 +16,16 @@ def access_run(actor: Actor, run_id: str, *, lock: bool = False) -> Run:
     if run is None:
         raise NotFound(f"There is no run '{run_id}'.", hint="`prime train list` shows yours.")
     return run
+
+
+def access_rollout(run: Run, rollout_id: str) -> Rollout:
+    """A rollout of a run that a door has let the actor into."""
+    rows = Rollout.objects.filter(rollout_step__run=run, id=rollout_id).select_related("rollout_step")
+    if (row := rows.first()) is None:
+        raise NotFound(
+            f"The run has no rollout '{rollout_id}'.", hint="An attempt that takes a step again replaces the step's rollouts."
+        )
+    return row
 
 
 def access_checkpoint(actor: Actor, checkpoint_id: str) -> Checkpoint:

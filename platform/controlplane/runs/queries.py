@@ -16,10 +16,11 @@ from controlplane.pools.queries import live_count_by_team
 from controlplane.runs.models import Checkpoint, Rollout, RolloutStep, Run, RunEvent, RunMetric
 from controlplane.runs.states import LEASED_STATES
 from controlplane.teams.actors import Actor
-from trainer.contracts.events import RunState
+from trainer.contracts.events import EventKind, RunState
 
 BINS = 20
 TRAIN_TAG = "train"
+TIMELINE_KINDS = [EventKind.STATE, EventKind.EVAL, EventKind.CHECKPOINT, EventKind.INCIDENT, EventKind.WARNING]
 
 
 def runs_of(actor: Actor, *, mine: bool = False) -> QuerySet[Run]:
@@ -71,6 +72,13 @@ def leased_without_lease(leased_ids: set[str]) -> list[str]:
 
 def events_after(run_id: str, seq: int, *, limit: int) -> list[RunEvent]:
     return list(RunEvent.objects.filter(run_id=run_id, seq__gt=seq).order_by("seq")[:limit])
+
+
+def timeline_of(run: Run, *, limit: int) -> tuple[int, list[RunEvent]]:
+    """How many events there are but log lines, steps and versions, of which a long run has thousands; and the newest of them,
+    oldest first. Events beyond the count that this run's row showed are left to the stream."""
+    events = RunEvent.objects.filter(run=run, kind__in=TIMELINE_KINDS, seq__lte=run.events_count)
+    return events.count(), list(reversed(events.order_by("-seq")[:limit]))
 
 
 def metrics_of(run: Run, *, min_step: int | None = None, max_step: int | None = None) -> QuerySet[RunMetric]:

@@ -11,6 +11,7 @@ from pydantic import Field
 from controlplane.billing.queries import SubjectUsage
 from controlplane.core.pagination import OFFSET_MAX
 from controlplane.core.schemas import Answer, CamelAnswer, Query
+from controlplane.pools.models import Lease
 from controlplane.runs.models import Checkpoint, Run, RunEvent, RunMetric
 
 PAGE_MAX = 1000
@@ -103,6 +104,9 @@ class RunAnswer(CamelAnswer):
     segment: int
     stop_requested: bool
     usage: UsageTotals | None = None
+    phase: str | None = None
+    """What the holder said at its last heartbeat that it is doing; of a single run alone, while it is leased."""
+    inflight_rollouts: int | None = None
 
 
 class RunEnvelope(Answer):
@@ -154,6 +158,7 @@ class CheckpointAnswer(CamelAnswer):
     rft_run_id: str
     step: int
     storage_url: str
+    digest: str
     status: str = "UPLOADED"
     size_bytes: int
     created_at: datetime
@@ -207,7 +212,9 @@ class EventAnswer(Answer):
     payload: dict[str, Any]
 
 
-def render_run(run: Run, *, runs_ahead: int | None = None, usage: SubjectUsage | None = None) -> RunAnswer:
+def render_run(
+    run: Run, *, runs_ahead: int | None = None, usage: SubjectUsage | None = None, lease: Lease | None = None
+) -> RunAnswer:
     config = run.config
     return RunAnswer(
         id=run.id,
@@ -245,6 +252,8 @@ def render_run(run: Run, *, runs_ahead: int | None = None, usage: SubjectUsage |
         segment=run.segment,
         stop_requested=run.stop_requested_at is not None,
         usage=render_usage(usage) if usage else None,
+        phase=lease.phase or None if lease else None,
+        inflight_rollouts=lease.inflight if lease else None,
     )
 
 
@@ -280,6 +289,7 @@ def render_checkpoint(row: Checkpoint) -> CheckpointAnswer:
         rft_run_id=row.run_id,
         step=row.step,
         storage_url=row.path,
+        digest=row.digest,
         size_bytes=row.size_bytes,
         created_at=row.created_at,
         uploaded_at=row.created_at,

@@ -3,7 +3,7 @@
 from django.urls import URLPattern
 
 from controlplane.core.routes import endpoint
-from controlplane.runs import api, api_reports, api_training
+from controlplane.runs import api, api_curves, api_reports, api_rollouts, api_training
 from controlplane.runs.sse import stream_run_events
 
 RUN = "rft/runs/<str:run_id>"
@@ -25,6 +25,12 @@ urlpatterns: list[URLPattern] = [
     *endpoint(f"{RUN}/progress", api_reports.ProgressView),
     *endpoint(f"{RUN}/distributions", api_reports.DistributionsView),
     *endpoint(f"{RUN}/checkpoints", api_reports.CheckpointsView),
+    *endpoint(f"{RUN}/curves", api_curves.CurvesView),
+    *endpoint(f"{RUN}/timeline", api_curves.TimelineView),
+    *endpoint(f"{RUN}/config", api_curves.ConfigView),
+    *endpoint(f"{RUN}/groups", api_rollouts.GroupsView),
+    *endpoint(f"{RUN}/rollouts/<str:rollout_id>", api_rollouts.RolloutView),
+    *endpoint(f"{RUN}/rollouts/<str:rollout_id>/tokens", api_rollouts.TokensView),
     *endpoint(f"{RUN}/events", stream_run_events),
     *endpoint("training/available-fft-models", api_training.AvailableModelsView),
     *endpoint("training/available-gpu-types", api_training.GpuTypesView),
