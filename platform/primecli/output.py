@@ -158,7 +158,7 @@ def cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, list | tuple):
-        value = ", ".join(str(item) for item in value)
+        value = ", ".join(f"{item:.4g}" if isinstance(item, float) else str(item) for item in value)
     elif isinstance(value, dict):
         value = json.dumps(value, default=str)
     return str(value).replace("[", r"\[")

@@ -5,15 +5,15 @@ from typing import Annotated, Any
 import typer
 
 from primecli.commands.push import HUB, pull, push
+from primecli.environment_names import ENVIRONMENT_HELP, full_name
 from primecli.output import OutputFormat, OutputOption, moment
 from primecli.session import YesOption, session_of
-from trainer.contracts.toml_config import split_version
 
 app = typer.Typer(no_args_is_help=True, help="Environments on the hub.")
 app.command("push")(push)
 app.command("pull")(pull)
 
-EnvironmentArgument = Annotated[str, typer.Argument(help="owner/name, or owner/name@version.")]
+EnvironmentArgument = Annotated[str, typer.Argument(help=ENVIRONMENT_HELP)]
 
 
 @app.command("list")
@@ -45,7 +45,7 @@ def list_environments(
 def info(ctx: typer.Context, environment: EnvironmentArgument, output: OutputOption = OutputFormat.TABLE) -> None:
     """Show one release."""
     cli = session_of(ctx, output)
-    name, version = split_version(environment)
+    name, version = full_name(cli, environment)
     reply = cli.client.get(f"{HUB}/{name}/@{version or 'latest'}")
     found = reply["data"]
     cli.terminal.facts(reply, _facts(found))
@@ -70,7 +70,7 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, Any]]:
 def versions(ctx: typer.Context, environment: EnvironmentArgument, output: OutputOption = OutputFormat.TABLE) -> None:
     """List the releases of an environment, newest first."""
     cli = session_of(ctx, output)
-    reply = cli.client.get(f"{HUB}/{split_version(environment)[0]}/versions")
+    reply = cli.client.get(f"{HUB}/{full_name(cli, environment)[0]}/versions")
     columns = [
         ("version", lambda row: row["version"]),
         ("badge", lambda row: row.get("badge")),
@@ -85,7 +85,7 @@ def versions(ctx: typer.Context, environment: EnvironmentArgument, output: Outpu
 def status(ctx: typer.Context, environment: EnvironmentArgument, output: OutputOption = OutputFormat.TABLE) -> None:
     """Show whether a release passed its check, and where it failed."""
     cli = session_of(ctx, output)
-    name, version = split_version(environment)
+    name, version = full_name(cli, environment)
     reply = cli.client.get(f"{HUB}/{name}/@{version or 'latest'}/badge")
     found = reply["data"]
     verdict = found.get("verdict") or {}
@@ -97,7 +97,7 @@ def status(ctx: typer.Context, environment: EnvironmentArgument, output: OutputO
 def logs(ctx: typer.Context, environment: EnvironmentArgument, output: OutputOption = OutputFormat.TABLE) -> None:
     """Print the log of a release's check."""
     cli = session_of(ctx, output)
-    name, version = split_version(environment)
+    name, version = full_name(cli, environment)
     reply = cli.client.get(f"{HUB}/{name}/@{version or 'latest'}/log")
     cli.terminal.data(reply)
     if not cli.terminal.is_json:
@@ -113,13 +113,13 @@ def yank(
 ) -> None:
     """Withdraw a release: it can no longer be chosen, but what names it exactly keeps working."""
     cli = session_of(ctx, output)
-    name, version = split_version(environment)
+    name, version = full_name(cli, environment)
     if version is None:
         raise typer.BadParameter("say which release: owner/name@version")
-    cli.confirm(f"Withdraw {environment}?", yes=yes)
+    cli.confirm(f"Withdraw {name}@{version}?", yes=yes)
     cli.client.request("DELETE", f"{HUB}/{name}/@{version}")
     cli.terminal.data({"environment": name, "version": version, "yanked": True})
-    cli.terminal.success(f"withdrew {environment}")
+    cli.terminal.success(f"withdrew {name}@{version}")
 
 
 @app.command("delete")
@@ -128,7 +128,10 @@ def delete(
 ) -> None:
     """Remove an environment from the hub. Runs that used it keep their record."""
     cli = session_of(ctx, output)
-    cli.confirm(f"Delete {environment} with every release?", yes=yes)
-    cli.client.request("DELETE", f"{HUB}/{environment}")
-    cli.terminal.data({"environment": environment, "deleted": True})
-    cli.terminal.success(f"deleted {environment}")
+    name, version = full_name(cli, environment)
+    if version is not None:
+        raise typer.BadParameter("this removes every release; to withdraw one: prime env yank")
+    cli.confirm(f"Delete {name} with every release?", yes=yes)
+    cli.client.request("DELETE", f"{HUB}/{name}")
+    cli.terminal.data({"environment": name, "deleted": True})
+    cli.terminal.success(f"deleted {name}")

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from primecli.environment_names import ENVIRONMENT_HELP
 from primecli.following import log_line
 from primecli.output import CliError, ExitCode, OutputFormat, OutputOption, last_words, moment
 from primecli.session import Session, YesOption, session_of
@@ -20,7 +21,7 @@ EvalArgument = Annotated[str, typer.Argument(metavar="EVAL", help="The evaluatio
 @app.command("run")
 def run(
     ctx: typer.Context,
-    environment: Annotated[str, typer.Argument(help="owner/name, or owner/name@version.")],
+    environment: Annotated[str, typer.Argument(help=ENVIRONMENT_HELP)],
     model: Annotated[str, typer.Option("--model", "-m", help="A base model, or base:adapter_id.")],
     num_examples: Annotated[int, typer.Option("--num-examples", "-n", min=-1, help="-1 takes all.")] = 32,
     rollouts: Annotated[int, typer.Option("--rollouts-per-example", "-r", min=1)] = 1,

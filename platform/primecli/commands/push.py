@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import Progress
 
+from primecli.environment_names import ENVIRONMENT_HELP, full_name
 from primecli.output import CliError, ExitCode, OutputFormat, OutputOption
 from primecli.packaging import (
     ARCHIVE_WARN_BYTES,
@@ -29,7 +30,6 @@ from primecli.packaging import (
     write_push_record,
 )
 from primecli.session import Session, session_of
-from trainer.contracts.toml_config import split_version
 
 CHUNK_BYTES = 64 * 1024
 BADGE_POLL_S = 0.5
@@ -68,13 +68,13 @@ def push(
 
 def pull(
     ctx: typer.Context,
-    environment: Annotated[str, typer.Argument(help="owner/name, or owner/name@version.")],
+    environment: Annotated[str, typer.Argument(help=ENVIRONMENT_HELP)],
     folder: Annotated[Path | None, typer.Argument(help="Where to; default: the environment's name.")] = None,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
     """Download the source of an environment."""
     cli = session_of(ctx, output)
-    name, version = split_version(environment)
+    name, version = full_name(cli, environment)
     found = cli.client.get(f"{HUB}/{name}/@{version or 'latest'}")["data"]
     target = (folder or Path(found["name"])).resolve()
     with TemporaryDirectory() as scratch:

@@ -50,6 +50,37 @@ def training(server: StubServer) -> StubServer:
     return server
 
 
+class TestEnvironmentNames:
+    BADGE = {"data": {"version": "0.1.0", "badge": "GREEN", "verdict": None}}
+
+    def test_a_name_alone_is_ones_own(self, server):
+        server.routes |= {
+            ("GET", "/api/v1/user/whoami"): {"data": {"slug": "ada"}},
+            ("GET", "/api/v1/environmentshub/ada/digit-sum/@latest/badge"): self.BADGE,
+        }
+        done = server.run("env", "status", "digit-sum")
+        assert done.exit_code == 0, done.output
+        assert "GREEN" in done.stdout
+
+    def test_it_is_the_acting_teams_where_one_acts_for_a_team(self, server):
+        server.routes |= {
+            ("GET", "/api/v1/user/teams"): {"data": [{"teamId": "cteam", "slug": "lab"}]},
+            ("GET", "/api/v1/environmentshub/lab/digit-sum/@0.1.0/badge"): self.BADGE,
+        }
+        assert server.run("env", "status", "digit-sum@0.1.0", PRIME_TEAM_ID="cteam").exit_code == 0
+
+    def test_a_team_that_one_left_is_told_with_the_way_out(self, server):
+        server.routes["GET", "/api/v1/user/teams"] = {"data": []}
+        done = server.run("env", "status", "digit-sum", PRIME_TEAM_ID="cteam")
+        assert done.exit_code == 3
+        assert "prime switch personal" in done.stderr
+
+    def test_deleting_one_release_is_refused_since_it_would_remove_all(self, server):
+        done = server.run("env", "delete", "ada/digit-sum@0.1.0", "-y")
+        assert done.exit_code == 2
+        assert not server.requests
+
+
 class TestTrain:
     def test_a_file_with_overrides_becomes_one_request(self, training, config):
         done = training.run("train", config, "--max_steps", "2", "--env.0.args.low", "1", "-y")
