@@ -15,6 +15,7 @@ INTERNAL_URL = _env.internal_url
 BROKER_URL = _env.broker_url
 OBJECT_STORE_URL = _env.object_store_url
 S3_ENDPOINT_URL = _env.s3_endpoint_url
+S3_PUBLIC_URL = _env.s3_public_url
 POOL_TOKEN = _env.pool_token.get_secret_value() if _env.pool_token else None
 ARTIFACT_ROOT = _env.artifact_root
 RUNNER_DIR = _env.runner_dir
@@ -26,7 +27,8 @@ INFERENCE_REQUESTS_PER_MINUTE = _env.inference_requests_per_minute
 VISITOR_REQUESTS_PER_MINUTE = _env.visitor_requests_per_minute
 
 DEBUG = False
-ALLOWED_HOSTS = [urlsplit(PUBLIC_ORIGIN).hostname or "", "127.0.0.1", "localhost", "[::1]"]
+_addresses = [urlsplit(url).hostname for url in (PUBLIC_ORIGIN, INTERNAL_URL) if url]
+ALLOWED_HOSTS = [*filter(None, _addresses), "127.0.0.1", "localhost", "[::1]"]
 ROOT_URLCONF = "controlplane.urls"
 ASGI_APPLICATION = "controlplane.asgi.application"
 APPEND_SLASH = False

@@ -40,6 +40,11 @@ class Environment(BaseModel):
     s3_endpoint_url: str | None = Field(
         None, alias="ROOTSTOCK_S3_ENDPOINT_URL", description="An S3 server other than Amazon's. Only with `s3://`."
     )
+    s3_public_url: str | None = Field(
+        None,
+        alias="ROOTSTOCK_S3_PUBLIC_URL",
+        description="Where clients reach the S3 server, if elsewhere than our processes do. Signed URLs name it.",
+    )
     secret_key: SecretStr = Field(
         alias="ROOTSTOCK_SECRET_KEY", min_length=32, description="Signs sessions and object URLs. At least 32 characters."
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from django.core.management import call_command
 from django.test import Client
 
 from controlplane.core.objects import MissingObject, ObjectStore, signing, store
@@ -78,6 +79,15 @@ def test_s3_serves_signed_addresses_and_refuses_altered_ones(s3_settings):
     assert httpx.get(signed[:-1] + ("0" if signed[-1] != "0" else "1")).status_code == 403
     assert httpx.put(store().signed_get_url("up/1", 60), content=b"x").status_code == 403
     assert httpx.get(f"{s3_settings.endpoint_url}/{s3_settings.bucket}/some/prefix/up/1").status_code == 403
+
+
+def test_signed_urls_name_the_address_that_clients_know(s3_settings, settings):
+    inside, settings.S3_PUBLIC_URL = s3_settings.endpoint_url, s3_settings.endpoint_url.replace("127.0.0.1", "localhost")
+    call_command("ensure_object_store")
+    store().put("a", b"x")
+    address = store().signed_get_url("a", 60)
+    assert address.startswith("http://localhost:") and not address.startswith(inside)
+    assert httpx.get(address).content == b"x"
 
 
 def test_objects_of_s3_are_not_served_by_us(s3_settings):

@@ -19,9 +19,9 @@ TIMEOUT_S = 30
 
 
 class S3Store:
-    """`endpoint_url` None is Amazon's; else any server that speaks S3."""
+    """`endpoint_url` None is Amazon's; else any server that speaks S3. Signed URLs name `public_url`, where it is given."""
 
-    def __init__(self, bucket: str, prefix: str = "", endpoint_url: str | None = None) -> None:
+    def __init__(self, bucket: str, prefix: str = "", endpoint_url: str | None = None, *, public_url: str | None = None) -> None:
         self.bucket = bucket
         self.prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
         config = Config(
@@ -32,6 +32,12 @@ class S3Store:
             retries={"max_attempts": 3},
         )
         self.client: Any = boto3.client("s3", endpoint_url=endpoint_url, config=config)
+        self._signer: Any = boto3.client("s3", endpoint_url=public_url, config=config) if public_url else self.client
+
+    def ensure_bucket(self) -> None:
+        """Make the bucket where it is absent. Needs rights that serving processes do not."""
+        if self.bucket not in {bucket["Name"] for bucket in self.client.list_buckets()["Buckets"]}:
+            self.client.create_bucket(Bucket=self.bucket)
 
     def put(self, key: str, data: bytes | BinaryIO) -> StoredObject:
         # Spooled first: the digest and the length are known before the object becomes visible.
@@ -74,7 +80,7 @@ class S3Store:
 
     def _presign(self, operation: str, key: str, expires_s: int) -> str:
         wanted = {"Bucket": self.bucket, "Key": self._name(key)}
-        return str(self.client.generate_presigned_url(operation, Params=wanted, ExpiresIn=expires_s))
+        return str(self._signer.generate_presigned_url(operation, Params=wanted, ExpiresIn=expires_s))
 
     def _name(self, key: str) -> str:
         return self.prefix + check_key(key)
