@@ -18,62 +18,97 @@ BATCH_MAX = 4_096
 GROUP_MAX = 256
 
 
-class ModelRef(Wire):
+class Documented(Wire):
+    """Fields whose docstrings are the user's documentation (`reference` writes it)."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+
+class ModelRef(Documented):
     name: Annotated[str, Field(min_length=1, max_length=255)]
+    """A base model of `prime models`. In a file: `model = "tiny"`."""
 
 
-class EnvironmentRef(Wire):
+class EnvironmentRef(Documented):
     """`id` is `owner/name`, optionally `owner/name@version`. `timeout` is the deadline of one rollout in seconds."""
 
     id: Annotated[str, Field(min_length=1, max_length=255)]
+    """`owner/name`, or `owner/name@version`; the name alone is one of your own."""
     name: Annotated[str, Field(max_length=255)] | None = None
+    """How charts and logs call it. Default: its id."""
     version: Annotated[str, Field(max_length=64)] | None = None
+    """Which release; without one, the newest that is neither red nor withdrawn."""
     args: dict[str, Any] = {}
+    """Arguments of the taskset, as the environment's own configuration names them."""
     ratio: Annotated[float, Field(gt=0)] = 1.0
+    """Share of the groups that come from here, relative to the other environments."""
     group_size: Annotated[int, Field(ge=1, le=GROUP_MAX)] | None = None
+    """Rollouts of one task here, instead of `rollouts_per_example`."""
     max_turns: Annotated[int, Field(ge=1, le=1000)] = 16
+    """Model calls in one rollout; it is cut there."""
     max_total_tokens: Annotated[int, Field(ge=1)] | None = None
+    """Tokens of one rollout, all turns together. Default: the model's context."""
     timeout: Annotated[float, Field(gt=0, le=86_400)] = 120.0
+    """Deadline of one rollout, in seconds. One that runs over it failed: it is masked, counted and shown."""
     num_examples: Annotated[int, Field(ge=-1)] | None = None
+    """Tasks taken from here in an evaluation, instead of the plan's; -1 takes all."""
     rollouts_per_example: Annotated[int, Field(ge=1, le=2048)] | None = None
+    """Rollouts of one task in an evaluation, instead of the plan's."""
 
 
-class EvalPlan(Wire):
+class EvalPlan(Documented):
     """Evaluations during a run, on the same axis as its steps. Never delays training."""
 
     environments: list[EnvironmentRef] = []
+    """What is evaluated, as `[[eval.env]]` tables. Without one there are no evaluations."""
     interval: Annotated[int, Field(ge=1)] = 20
+    """Steps between two evaluations."""
     num_examples: Annotated[int, Field(ge=-1)] = 32
+    """Tasks an evaluation; -1 takes all."""
     rollouts_per_example: Annotated[int, Field(ge=1, le=2048)] = 1
+    """Rollouts of one task."""
     skip_first_step: bool = False
+    """Leave out the evaluation of version 0, which equals the base model."""
 
 
-class CheckpointPlan(Wire):
+class CheckpointPlan(Documented):
     interval: Annotated[int, Field(ge=1)] = 10
+    """Steps between checkpoints: adapter, optimizer and position, from which a run resumes exactly."""
     keep_cloud: Annotated[int, Field(ge=-1)] = -1
+    """Taken for the public client's sake. Every checkpoint stays today."""
 
 
-class AdapterPlan(Wire):
+class AdapterPlan(Documented):
     """Which versions stay deployable: every `interval` steps (0: the last one only), the newest `keep_last` (-1: all)."""
 
     interval: Annotated[int, Field(ge=0)] = 0
+    """Steps between versions that stay deployable; 0 keeps the last one only."""
     keep_last: Annotated[int, Field(ge=-1)] = -1
+    """How many of the newest of them stay; -1 keeps all."""
 
 
-class OptimizerConfig(Wire):
+class OptimizerConfig(Documented):
     betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] = (0.9, 0.95)
+    """Decay of the moments of AdamW."""
     weight_decay: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """Decoupled decay of AdamW, on the adapter's weights."""
     warmup_steps: Annotated[int, Field(ge=0)] = 5
+    """Steps over which the learning rate rises from 0."""
     schedule: Literal["constant", "cosine"] = "constant"
+    """What the learning rate does after that, until `max_steps`."""
     max_grad_norm: Annotated[float, Field(gt=0)] = 1.0
+    """The run's own gradient is clipped to this norm."""
 
 
-class AlgorithmConfig(Wire):
+class AlgorithmConfig(Documented):
     """`id` names a file of trainer/algorithms; `loss` is the kind of its rl component; `options` are the algorithm's own."""
 
     id: AlgorithmId = "grpo"
+    """How rewards become advantages (see algorithms)."""
     loss: LossKind = "dppo"
+    """Kind of the policy loss (see algorithms)."""
     options: dict[str, float | bool | str] = {}
+    """The algorithm's own options."""
 
 
 def _not_the_interpreters(name: str) -> str:
@@ -92,31 +127,45 @@ class Secret(Wire):
     value: SecretValue = Field(repr=False)
 
 
-class RunConfig(Wire):
+class RunConfig(Documented):
     """`batch_size` counts rollouts a step; it is a multiple of `rollouts_per_example`, the size of a group."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, allow_inf_nan=False)
+    model_config = ConfigDict(populate_by_name=True)
 
     name: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    """What you call the run. Default: the name of its first environment."""
     model: ModelRef
     environments: Annotated[
         list[EnvironmentRef], Field(min_length=1, max_length=32, validation_alias=AliasChoices("environments", "env"))
     ]
     algorithm: AlgorithmConfig = AlgorithmConfig()
     max_steps: Annotated[int, Field(ge=1, le=STEPS_MAX)] = 100
+    """Optimizer steps after which the run is complete."""
     batch_size: Annotated[int, Field(ge=1, le=BATCH_MAX)] = 128
+    """Rollouts a step, a multiple of `rollouts_per_example`."""
     rollouts_per_example: Annotated[int, Field(ge=1, le=GROUP_MAX)] = 8
+    """Size of a group: rollouts of one task, whose rewards are compared."""
     max_inflight_rollouts: Annotated[int, Field(ge=1, le=BATCH_MAX * 4)] | None = None
+    """Rollouts under way at once. Default: one batch."""
     oversampling_factor: Annotated[float, Field(ge=1, le=8)] | None = None
+    """The same as a multiple of `batch_size`; one of the two, not both."""
     max_off_policy_steps: Annotated[int, Field(ge=0, le=1024)] = 8
+    """Bound on staleness: from the dispatch of a group to the step that trains on it. 0 is synchronous."""
     learning_rate: Annotated[float, Field(gt=0, le=1)] = 1e-4
+    """Of AdamW."""
     lora_alpha: Annotated[float, Field(gt=0, le=1024)] = 16.0
+    """Scale of the adapter; it acts as `lora_alpha / lora_rank`."""
     lora_rank: Annotated[int, Field(ge=1, le=256)] = 8
+    """Rank of the adapter, at most the model's `rankMax`."""
     optimizer: OptimizerConfig = OptimizerConfig()
     max_tokens: Annotated[int, Field(ge=1, le=32_768)] = 512
+    """Tokens of one model reply. In a file: under `[sampling]`."""
     temperature: Annotated[float, Field(gt=0, le=5)] = 1.0
+    """Of sampling; the trainer's log-probabilities are taken at the same one. In a file: under `[sampling]`."""
     seed: int = 0
+    """Of the adapter's first weights, the order of tasks, and sampling."""
     checkpoint_id: str | None = None
+    """Begin from another run's checkpoint instead of from the base model."""
     eval: EvalPlan | None = None
     checkpoints: CheckpointPlan = CheckpointPlan()
     adapters: AdapterPlan = AdapterPlan()

@@ -1,0 +1,20 @@
+"""The page of the run configuration is the code's own description, and every field has a meaning."""
+
+from tests.fixtures.places import REPOSITORY
+from trainer.contracts.reference import document, rows
+from trainer.contracts.run_config import RunConfig
+
+
+def test_the_page_is_the_code():
+    assert (REPOSITORY / "docs" / "run-config.md").read_text() == document(), "run `python -m trainer.contracts.reference`"
+
+
+def test_every_field_has_a_meaning():
+    assert [row.path for row in rows(RunConfig) if not row.meaning] == []
+
+
+def test_limits_and_defaults_are_the_fields_own():
+    found = {row.path: row for row in rows(RunConfig)}
+    assert found["lora_rank"][1:4] == ("whole number", "≥ 1, ≤ 256", "`8`")
+    assert found["environments.N.ratio"].limits == "> 0"
+    assert found["model.name"].default == "must be given"

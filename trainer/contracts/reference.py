@@ -1,0 +1,103 @@
+"""`python -m trainer.contracts.reference > docs/run-config.md`: every field of a run's configuration, from the code.
+
+Knows pydantic's description of the fields. Refuses to know what they do: their docstrings say it.
+"""
+
+import json
+from collections.abc import Iterator
+from types import UnionType
+from typing import Any, Literal, NamedTuple, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from trainer.contracts.run_config import RunConfig
+
+HEADER = """# The run configuration
+
+Every field, its limits and its default, written from the code (`python -m trainer.contracts.reference`).
+`prime train FILE --a.b VALUE` sets any of them behind the file. A field that is not here is refused by name, as is a value out of
+its range.
+
+In a file, `[[env]]` tables are the environments and `[sampling]` holds `max_tokens` and `temperature`. In a request body the
+first are `environments`, and the other two stand at the top.
+"""
+LIMITS = {
+    "ge": "≥ {}",
+    "gt": "> {}",
+    "le": "≤ {}",
+    "lt": "< {}",
+    "max_length": "at most {} long",
+    "multiple_of": "multiple of {}",
+}
+
+
+class Row(NamedTuple):
+    path: str
+    kind: str
+    limits: str
+    default: str
+    meaning: str
+
+
+def document() -> str:
+    lines = [HEADER, "| field | type | limits | default | meaning |", "|---|---|---|---|---|"]
+    lines += [
+        "| " + " | ".join([f"`{row.path}`", row.kind, row.limits, row.default, row.meaning]) + " |" for row in rows(RunConfig)
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def rows(model: type[BaseModel], prefix: str = "", known: dict[type[BaseModel], str] | None = None) -> Iterator[Row]:
+    """One row per field, nested tables in their place; a table of a kind that was listed before is one row. A list of tables is
+    spelled `name.N`. `known` says where each kind of table was listed."""
+    known = {} if known is None else known
+    for name, field in model.model_fields.items():
+        inner, is_list = _table_of(field.annotation)
+        path = f"{prefix}{name}{'.N' if is_list else ''}"
+        if inner is None:
+            yield Row(path, _kind(field.annotation), _limits(field), _default(field), field.description or "")
+        elif inner in known:
+            yield Row(f"{path}.…", f"as `{known[inner]}.…`", "", "", field.description or "")
+        else:
+            known[inner] = path
+            yield from rows(inner, f"{path}.", known)
+
+
+def _table_of(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
+    """(the table's type, whether there is a list of them); (None, False) for a plain value."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation, False
+    tables = [argument for argument in get_args(annotation) if isinstance(argument, type) and issubclass(argument, BaseModel)]
+    return (tables[0], get_origin(annotation) is list) if tables else (None, False)
+
+
+def _kind(annotation: Any) -> str:
+    arguments = [argument for argument in get_args(annotation) if argument is not type(None)]
+    if get_origin(annotation) is Literal:
+        return ", ".join(f"`{value}`" for value in arguments)
+    if get_origin(annotation) is UnionType or (arguments and type(None) in get_args(annotation)):
+        return " or ".join(_kind(argument) for argument in arguments)
+    if hasattr(annotation, "__metadata__"):
+        return _kind(annotation.__origin__)
+    names = {str: "text", int: "whole number", float: "number", bool: "true or false", dict: "table", tuple: "list"}
+    return names[get_origin(annotation) or annotation]
+
+
+def _limits(field: FieldInfo) -> str:
+    constraints = [*field.metadata]
+    for part in (field.annotation, *get_args(field.annotation)):
+        constraints += [entry for meta in getattr(part, "__metadata__", ()) for entry in getattr(meta, "metadata", [meta])]
+    found = [text.format(getattr(entry, key)) for entry in constraints for key, text in LIMITS.items() if hasattr(entry, key)]
+    return ", ".join(found)
+
+
+def _default(field: FieldInfo) -> str:
+    if field.default is PydanticUndefined:
+        return "must be given" if field.is_required() else ""
+    return "" if field.default is None else f"`{json.dumps(field.default)}`"
+
+
+if __name__ == "__main__":
+    print(document(), end="")
