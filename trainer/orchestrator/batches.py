@@ -12,7 +12,7 @@ from trainer.contracts.samples import TOKENS_MAX, TrainBatch, TrainSample
 from trainer.orchestrator.branches import Branch, merge_calls
 from trainer.orchestrator.groups import Group, Rollout
 
-Component = Literal["rl", "ce", "ref_kl"]
+LossComponent = Literal["rl", "ce", "ref_kl"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Cut:
     left_out: int
 
 
-def cut_batch(run_id: str, step: int, groups: Iterable[Group], *, component: Component = "rl") -> Cut:
+def cut_batch(run_id: str, step: int, groups: Iterable[Group], *, component: LossComponent = "rl") -> Cut:
     samples: list[TrainSample] = []
     broken = left_out = 0
     for rollout in (rollout for group in groups for rollout in group.valid):
@@ -46,7 +46,7 @@ def fits(branch: Branch) -> bool:
     return 2 <= len(branch.token_ids) <= TOKENS_MAX and any(branch.mask) and not branch.mask[0]
 
 
-def _sample(branch: Branch, rollout: Rollout, component: Component) -> TrainSample:
+def _sample(branch: Branch, rollout: Rollout, component: LossComponent) -> TrainSample:
     advantage = rollout.advantage or 0.0
     weights = [1.0 if sampled else 0.0 for sampled in branch.mask]
     streams = {"rl_weights": [0.0] * len(weights)} | {f"{component}_weights": weights}

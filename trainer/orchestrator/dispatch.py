@@ -12,10 +12,11 @@ from dataclasses import replace
 from statistics import median
 
 from trainer.contracts.base import new_id
+from trainer.contracts.events import Component
 from trainer.contracts.rollouts import RolloutRequest, RolloutSampling
 from trainer.contracts.run_config import RunConfig
 from trainer.orchestrator.engine_gate import EngineGate
-from trainer.orchestrator.environments import Environment
+from trainer.orchestrator.environments import Environment, held_up_by
 from trainer.orchestrator.failure_window import FailureWindow
 from trainer.orchestrator.group_book import GroupBook
 from trainer.orchestrator.groups import Group, Rollout, RolloutOutcome
@@ -88,8 +89,16 @@ class Dispatcher:
         """A version was published or a batch was cut: there may be room."""
         self._wake.set()
 
+    def waiting_for(self) -> Component:
+        """Whom the rollouts that are not home yet wait for."""
+        groups = self._book.open_groups()
+        inflight = sum(len(group.inflight) for group in groups)
+        if groups and not inflight:
+            return Component.JUDGE
+        return held_up_by(self._environments.values(), self._sessions, inflight)
+
     async def run(self) -> None:
-        """Dispatch until cancelled. Raises AttemptOver when the environment fails too often."""
+        """Dispatch until cancelled. Raises AttemptOver when rollouts fail too often."""
         async with asyncio.TaskGroup() as rollouts:
             while True:
                 self._wake.clear()
@@ -145,7 +154,9 @@ class Dispatcher:
     async def _drive(self, rollout: Rollout, request: RolloutRequest) -> None:
         outcome = await self._rolled(rollout, request)
         self._given_up.discard(rollout.rollout_id)
-        self._window.add(outcome)
+        if outcome.state != "infrastructure" or not self._gate.was_away(since_s=rollout.started_s):
+            # Engines that are away for long end the attempt by themselves, and another one follows.
+            self._window.add(outcome)
         self.progress_s = time.monotonic()
         group = self._book.settle(rollout, outcome, ended_s=self.progress_s)
         if group is not None:

@@ -7,6 +7,7 @@ replaced, a few times; an environment that does not load ends the attempt with t
 import asyncio
 import time
 from collections import deque
+from collections.abc import Iterable
 
 from starlette.types import ASGIApp
 
@@ -17,6 +18,7 @@ from trainer.orchestrator.endings import AttemptOver, failed
 from trainer.orchestrator.reporting import Reporter
 from trainer.orchestrator.runner_client import RunnerSilent
 from trainer.orchestrator.runner_life import RunnerLife, StartRunner
+from trainer.orchestrator.sessions import SessionBook
 from trainer.orchestrator.task_source import TaskSource
 
 LOST_IN_A_ROW_MAX = 3
@@ -60,6 +62,11 @@ class Environment:
     @property
     def health(self) -> RunnerHealth:
         return self._life.health if self._life else RunnerHealth(status="loading")
+
+    @property
+    def is_ready(self) -> bool:
+        """False while its runner starts, or is started again."""
+        return self._ready.is_set()
 
     @property
     def live_count(self) -> int:
@@ -172,3 +179,10 @@ class Environment:
         often = len(self._lost_at_s) == LOST_IN_WINDOW_MAX and now_s - self._lost_at_s[0] < LOST_WINDOW_S
         if self._lost_in_a_row > LOST_IN_A_ROW_MAX or often:
             raise failed(FailureCode.RUNNER_LOST, f"{message}; it has been started again too often")
+
+
+def held_up_by(environments: Iterable[Environment], sessions: SessionBook, inflight: int) -> Component:
+    """Whom `inflight` unfinished rollouts wait for: a runner that is not there, model calls, or the environment's own code."""
+    if not all(environment.is_ready for environment in environments):
+        return Component.SANDBOX
+    return Component.ENGINE if inflight and sessions.live_count >= inflight else Component.ENVIRONMENT

@@ -8,13 +8,13 @@ import asyncio
 import time
 from pathlib import Path
 
-from trainer.contracts.events import EventKind, FailureCode
+from trainer.contracts.events import Component, EventKind, FailureCode
 from trainer.contracts.internal import Finish, UsageBatch
 from trainer.contracts.rollouts import RolloutSampling
 from trainer.contracts.run_config import EvalConfig
 from trainer.orchestrator.endings import AttemptOver, ending_of, failed
 from trainer.orchestrator.engine_client import Engines
-from trainer.orchestrator.environments import Environment
+from trainer.orchestrator.environments import Environment, held_up_by
 from trainer.orchestrator.eval_stats import eval_result
 from trainer.orchestrator.evaluation import EvalPass
 from trainer.orchestrator.groups import Accounted
@@ -22,7 +22,7 @@ from trainer.orchestrator.policies import Policy
 from trainer.orchestrator.rollout_records import rollout_batch, rollout_usage
 from trainer.orchestrator.runner_start import limits_of
 from trainer.orchestrator.unclaimed import unclaimed_rollouts
-from trainer.orchestrator.watch import Watch
+from trainer.orchestrator.watch import Watch, silence_limits_s
 from trainer.orchestrator.workplace import Workplace
 
 TAG = "eval"
@@ -60,7 +60,7 @@ class Evaluation:
     async def work(self) -> None:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._owner(), name="owner")
-            self._place.phase("starting the environment")
+            self._place.phase("starting the environment", Component.SANDBOX)
             await self._environment.start()
             policy = await served_policy(self._place, self._engines)
             self._place.policies.publish(policy)
@@ -92,9 +92,10 @@ class Evaluation:
             deadline_s=ref.timeout,
             concurrency=config.max_concurrent,
             gate=self._gate,
+            on_end=self._note_progress,
         )
         total = len(evaluation.tasks) * config.rollouts_per_example
-        self._place.phase(f"evaluating {policy.engine_name}: {total} rollouts")
+        self._place.phase(f"evaluating {policy.engine_name}: {total} rollouts", Component.EVAL)
         await evaluation.run(self._place.sessions, self._keep)
         if all(item.state != "ok" for item in self._accounted):
             first = next((item.rollout.outcome.error for item in self._accounted if item.rollout.outcome), "no rollout ran")
@@ -102,10 +103,12 @@ class Evaluation:
         raise AttemptOver("completed", f"{total} rollouts done")
 
     async def _keep(self, number: int, chunk: list[Accounted]) -> None:
-        self._progress_s = time.monotonic()
         self._accounted += chunk
         self._place.status.step = len(self._accounted)
         await self._report(TAG, number, chunk)
+
+    def _note_progress(self) -> None:
+        self._progress_s = time.monotonic()
 
     async def _report(self, tag: str, number: int, accounted: list[Accounted]) -> None:
         await self._place.control.rollouts(rollout_batch(accounted, step=number, tag=tag, texts=self._place.texts))
@@ -117,8 +120,9 @@ class Evaluation:
         return Watch(
             self._place,
             self._gate,
-            deadline_s=self._config.environment.timeout,
+            limits_s=silence_limits_s(rollout_s=0.0, eval_rollout_s=self._config.environment.timeout),
             progress_s=lambda: self._progress_s,
+            waiting_for=lambda: held_up_by([self._environment], self._place.sessions, self._environment.live_count),
             inflight=lambda: self._environment.live_count,
         )
 

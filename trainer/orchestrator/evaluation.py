@@ -28,7 +28,7 @@ OnChunk = Callable[[int, list[Accounted]], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class EvalPass:
-    """`tasks` are indices of the taskset."""
+    """`tasks` are indices of the taskset; `on_end` is told of every rollout that ended, one that is repeated too."""
 
     environment: Environment
     policy: Policy
@@ -38,6 +38,7 @@ class EvalPass:
     deadline_s: float
     concurrency: int
     gate: EngineGate
+    on_end: Callable[[], None] = lambda: None
 
     async def run(self, sessions: SessionBook, on_chunk: OnChunk) -> None:
         """Drive all of it; each chunk of tasks is handed over once all of its rollouts have ended."""
@@ -65,6 +66,7 @@ class EvalPass:
             rollout = Rollout(new_id(), f"task-{task}", name, task, entry.key, entry.preview, self.policy.version, started_s)
             outcome = await self._rolled(rollout, sessions)
             rollout.outcome, rollout.ended_s = outcome, time.monotonic()
+            self.on_end()
             if outcome.state != "infrastructure":
                 break
         state = outcome.state

@@ -4,8 +4,10 @@ Knows the desired state. Refuses to act on it: whoever runs the attempt looks at
 """
 
 import asyncio
+import time
 from dataclasses import dataclass, field
 
+from trainer.contracts.events import Component
 from trainer.contracts.internal import Heartbeat, HeartbeatReply
 from trainer.orchestrator.control import ControlClient
 from trainer.orchestrator.endings import AttemptOver, Outcome
@@ -16,11 +18,14 @@ BEAT_MOST_S = 15.0
 
 @dataclass(slots=True)
 class Status:
-    """What the run page shows of the process; written by anyone, read by the next beat."""
+    """What the run page shows of the process; written by anyone, read by the next beat. `waiting_for` is whose turn it is since
+    `since_s` on the monotonic clock."""
 
     step: int = 0
     phase: str = "starting"
     inflight: int = 0
+    waiting_for: Component = Component.ORCHESTRATOR
+    since_s: float = field(default_factory=time.monotonic)
 
 
 @dataclass(slots=True)

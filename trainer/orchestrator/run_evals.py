@@ -5,8 +5,9 @@ warning. Its rollouts stay on the version that it started with.
 """
 
 import asyncio
+import time
 
-from trainer.contracts.events import EventKind
+from trainer.contracts.events import Component, EventKind
 from trainer.contracts.internal import UsageBatch
 from trainer.contracts.rollouts import RolloutSampling
 from trainer.contracts.run_config import EnvironmentRef, EvalPlan, RunConfig
@@ -33,6 +34,7 @@ class RunEvals:
         self._environments = environments
         self._gate = gate
         self._job: asyncio.Task[None] | None = None
+        self.progress_s = time.monotonic()
 
     async def maybe_start(self, step: int) -> None:
         """Begin an evaluation of the current version if one is due at this step."""
@@ -65,7 +67,8 @@ class RunEvals:
             for environment, ref in zip(self._environments, self._plan.environments, strict=True):
                 await self._evaluate_one(step, policy, environment, ref)
         except AttemptOver as error:
-            self._place.reporter.incident("eval", f"the evaluation at step {step} did not finish: {error.message}", step=step)
+            message = f"the evaluation at step {step} did not finish and is left out: {error.message}"
+            self._place.reporter.incident("eval_failed", message, component=Component.EVAL, step=step)
         finally:
             self._place.policies.release(policy)
 
@@ -80,6 +83,7 @@ class RunEvals:
             deadline_s=ref.timeout,
             concurrency=CONCURRENCY,
             gate=self._gate,
+            on_end=self._note_progress,
         )
         accounted: list[Accounted] = []
 
@@ -88,6 +92,9 @@ class RunEvals:
 
         await evaluation.run(self._place.sessions, keep)
         await self._report(step, environment.name, accounted)
+
+    def _note_progress(self) -> None:
+        self.progress_s = time.monotonic()
 
     async def _report(self, step: int, name: str, accounted: list[Accounted]) -> None:
         tag = f"eval/{name}"[:64]

@@ -21,11 +21,11 @@ import asyncio
 import time
 from dataclasses import dataclass
 
-from trainer.contracts.events import EventKind, RunState
+from trainer.contracts.events import Component, EventKind, RunState
 from trainer.contracts.internal import CheckpointReport, UsageBatch
 from trainer.contracts.run_config import RunConfig
 from trainer.contracts.training import RunOpened, StepResult
-from trainer.orchestrator.batches import Component, cut_batch
+from trainer.orchestrator.batches import LossComponent, cut_batch
 from trainer.orchestrator.dispatch import Dispatcher
 from trainer.orchestrator.endings import AttemptOver
 from trainer.orchestrator.group_book import GroupBook
@@ -68,7 +68,7 @@ class Run:
         journal: StepJournal,
         reports: StepReports,
         evals: RunEvals,
-        component: Component,
+        component: LossComponent,
     ):
         self._place = place
         self._config = config
@@ -79,7 +79,7 @@ class Run:
         self._journal = journal
         self._reports = reports
         self._evals = evals
-        self._component: Component = component
+        self._component: LossComponent = component
         self._step = 0
         self._checkpointed = -1
         self._newest: Newest | None = None
@@ -89,7 +89,7 @@ class Run:
 
     async def resume(self) -> None:
         """Claim the trainer's slot, replay what was not reported, publish the newest version."""
-        self._place.phase("claiming a slot on the trainer")
+        self._place.phase("claiming a slot on the trainer", Component.TRAINER)
         opened = await self._trainer.open()
         self._step = opened.step
         replayed = await self._replay(opened)
@@ -115,7 +115,7 @@ class Run:
             if self._step % self._config.checkpoints.interval == 0:
                 await self._checkpoint()
             await self._evals.maybe_start(self._step)
-        self._place.phase("waiting for the last evaluation")
+        self._place.phase("waiting for the last evaluation", Component.EVAL)
         await self._evals.finished()
         raise AttemptOver("completed", f"{self._config.max_steps} steps are done")
 
@@ -136,7 +136,7 @@ class Run:
         resumed = self._place.spec.resume_step
         step = resumed
         while (record := await asyncio.to_thread(self._journal.read, step + 1)) is not None and step <= opened.step:
-            self._place.phase(f"replaying step {step + 1} from the journal")
+            self._place.phase(f"replaying step {step + 1} from the journal", Component.TRAINER)
             await self._commit(record)
             step += 1
         if opened.step < resumed:
@@ -152,7 +152,7 @@ class Run:
 
     async def _publish_opened(self, opened: RunOpened) -> None:
         policy = self._publisher.policy(opened.step, opened.adapter_digest, opened.adapter_path)
-        self._place.phase("loading the adapter on the inference servers")
+        self._place.phase("loading the adapter on the inference servers", Component.ENGINE)
         await self._publisher.publish(policy)
         self._newest = Newest(policy, opened.adapter_path, self._publisher.size_bytes(opened.adapter_path))
         if opened.step == 0:
@@ -162,7 +162,7 @@ class Run:
         """The groups of the next batch, as soon as there are enough. Raises AttemptOver when the owner wants an end."""
         self._dispatcher.next_step = step
         await self._dispatcher.drop_stale()
-        self._place.phase(f"step {step}: collecting rollouts")
+        self._place.phase(f"step {step}: collecting rollouts", Component.ENVIRONMENT)
         while True:
             self._place.status.inflight = self._book.inflight_count
             if (ending := self._place.desire.ending()) is not None:
@@ -204,11 +204,12 @@ class Run:
 
     async def _commit(self, record: StepRecord) -> None:
         """Train, publish, hand over to the report."""
-        self._place.phase(f"step {record.step}: training on {len(record.batch.samples)} samples")
+        self._place.phase(f"step {record.step}: training on {len(record.batch.samples)} samples", Component.TRAINER)
         started_s = time.monotonic()
         result = await self._trainer.step(record.batch)
         train_s = time.monotonic() - started_s
         policy = self._publisher.policy(result.step, result.adapter_digest, result.adapter_path)
+        self._place.turn_of(Component.ENGINE)
         published = await self._publisher.publish(policy)
         self._step = self._place.status.step = result.step
         self._notice_standstill(record, result)

@@ -4,10 +4,11 @@ Knows which part gets what. Refuses to know how any of them works.
 """
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 from trainer.algorithms import Algorithm, UnknownAlgorithm, algorithm_for
-from trainer.contracts.events import FailureCode
+from trainer.contracts.events import Component, FailureCode
 from trainer.contracts.internal import Finish
 from trainer.contracts.rollouts import ReleaseSpec
 from trainer.contracts.run_config import EnvironmentRef, RunConfig
@@ -24,7 +25,7 @@ from trainer.orchestrator.staleness import StalenessRule
 from trainer.orchestrator.step_journal import StepJournal
 from trainer.orchestrator.step_reports import StepReports
 from trainer.orchestrator.trainer_client import TrainerClient, open_request
-from trainer.orchestrator.watch import Watch
+from trainer.orchestrator.watch import Watch, silence_limits_s
 from trainer.orchestrator.workplace import Workplace
 
 END_GRACE_S = 30.0
@@ -69,7 +70,12 @@ class Training:
         self._run = Run(
             place,
             config,
-            trainer=TrainerClient(place.trainer(), place.spec.subject_id, open_request(place.spec, config), on_phase=place.phase),
+            trainer=TrainerClient(
+                place.trainer(),
+                place.spec.subject_id,
+                open_request(place.spec, config),
+                on_wait=partial(place.phase, waiting_for=Component.QUEUE),
+            ),
             publisher=publisher,
             book=self._book,
             dispatcher=self._dispatcher,
@@ -84,11 +90,11 @@ class Training:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._honour_owner(), name="owner")
             tasks.create_task(self._reports.run(), name="reports")
+            tasks.create_task(self._watch().run(), name="watch")
             await self._start_environments()
             await self._run.resume()
             for environment in self._place.environments.values():
                 tasks.create_task(environment.supervise(), name=f"supervise {environment.name}")
-            tasks.create_task(self._watch().run(), name="watch")
             tasks.create_task(self._dispatcher.run(), name="dispatch")
             tasks.create_task(self._run.train(), name="train")
 
@@ -148,17 +154,22 @@ class Training:
         )
 
     async def _start_environments(self) -> None:
-        self._place.phase("starting environments")
+        self._place.phase("starting environments", Component.SANDBOX)
         async with asyncio.TaskGroup() as tasks:
             for environment in self._place.environments.values():
                 tasks.create_task(environment.start(), name=f"start {environment.name}")
 
     def _watch(self) -> Watch:
+        plan = self._config.eval.environments if self._config.eval else []
         return Watch(
             self._place,
             self._gate,
-            deadline_s=max(ref.timeout for ref in self._config.environments),
-            progress_s=lambda: max(self._run.progress_s, self._dispatcher.progress_s),
+            limits_s=silence_limits_s(
+                rollout_s=max(ref.timeout for ref in self._config.environments),
+                eval_rollout_s=max((ref.timeout for ref in plan), default=0.0),
+            ),
+            progress_s=lambda: max(self._run.progress_s, self._dispatcher.progress_s, self._evals.progress_s),
+            waiting_for=self._dispatcher.waiting_for,
             inflight=lambda: self._book.inflight_count,
         )
 

@@ -15,7 +15,8 @@ from trainer.orchestrator.endings import failed
 
 AWAY_STATUSES = frozenset({502, 503, 504})
 GIVE_UP_S = 300.0
-CALL_TIMEOUT = httpx.Timeout(600.0, connect=5.0)
+CALL_TIMEOUT_S = 600.0
+CALL_TIMEOUT = httpx.Timeout(CALL_TIMEOUT_S, connect=5.0)
 
 OnTrouble = Callable[[str, str], None]
 """(code, message): told when a service goes away and when it is back."""

@@ -55,6 +55,11 @@ class SessionBook:
         session.live += 1
         return session
 
+    @property
+    def live_count(self) -> int:
+        """Model calls that wait for an answer."""
+        return sum(session.live for session in self._sessions.values())
+
     def take(self, environment: str, session_id: str) -> Session | None:
         """Claim a session, once."""
         return self._sessions.pop((environment, session_id), None)

@@ -2,9 +2,10 @@
 
 Knows formulas over accounted rollouts. Refuses to know where they go. Names are stable: `reward`, `reward_std`,
 `reward_group_min` and `reward_group_max` (of the groups' means), `reward/<environment>`, `reward_part/<name>`,
-`staleness_mean`, `staleness_max`, `staleness/<n>` (trained rollouts of that staleness), `failed_fraction`, `rollouts_<state>`,
-`output_tokens_mean` with `_min` and `_max`, `truncated_fraction`, `tokens_per_s`, and `time/<part>_s`: where the time between
-two commits went. A name that ends with `_min` or `_max` is an extreme, which whoever thins the points out must keep.
+`staleness_mean`, `staleness_max`, `staleness/<n>` (trained rollouts of that staleness), `failed_fraction` (failures of the
+environment's own making), `error_rate` and `reward_unmasked` (all failures), `rollouts_<state>`, `output_tokens_mean` with `_min`
+and `_max`, `truncated_fraction`, `tokens_per_s`, and `time/<part>_s`: where the time between two commits went. A name that ends
+with `_min` or `_max` is an extreme, which whoever thins the points out must keep.
 
 The loop waits for rollouts, not for any one thing that they do. Its wait is divided among generating, the environment and
 scoring in the proportion in which the trained rollouts spent their own time.
@@ -15,9 +16,10 @@ from collections.abc import Iterable, Mapping
 from statistics import fmean, pstdev
 
 from trainer.contracts.training import StepResult
-from trainer.orchestrator.groups import TENANT_FAULTS, Accounted, Group
+from trainer.orchestrator.groups import TENANT_FAULTS, Accounted, Group, RolloutState
 
 STALENESS_BARS_MAX = 64
+ENDED: frozenset[RolloutState] = TENANT_FAULTS | {"ok", "infrastructure"}
 
 
 def cut_metrics(accounted: list[Accounted], *, broken_prefixes: int, groups: Iterable[Group] = ()) -> dict[str, float]:
@@ -135,8 +137,17 @@ def _failures(accounted: list[Accounted]) -> dict[str, float]:
     return {
         "rollouts": len(accounted),
         "failed_fraction": _share(item.state in TENANT_FAULTS for item in accounted),
+        **_unmasked(accounted),
         **{f"rollouts_{state}": count for state, count in sorted(counts.items())},
     }
+
+
+def _unmasked(accounted: list[Accounted]) -> dict[str, float]:
+    """What masking hides: the share that failed, whoever's fault it was, and the mean reward if each failure had counted as 0.
+    Rollouts that we cancelled or dropped as too old have no result and count in neither."""
+    ended = [item for item in accounted if item.state in ENDED]
+    rewards = [item.rollout.outcome.reward or 0.0 if item.rollout.outcome else 0.0 for item in ended]
+    return {"error_rate": _share(item.state != "ok" for item in ended), "reward_unmasked": _mean(rewards)}
 
 
 def _output_tokens(item: Accounted) -> int:

@@ -53,13 +53,13 @@ def open_request(spec: AttemptSpec, config: RunConfig) -> OpenRun:
 
 
 class TrainerClient:
-    """`on_phase` is told while the run waits for a slot."""
+    """`on_wait` is told while the run waits for a slot."""
 
-    def __init__(self, service: Service, run_id: str, request: OpenRun, *, on_phase: Callable[[str], None]):
+    def __init__(self, service: Service, run_id: str, request: OpenRun, *, on_wait: Callable[[str], None]):
         self._service = service
         self._path = f"/runs/{run_id}"
         self._request = request
-        self._on_phase = on_phase
+        self._on_wait = on_wait
 
     async def open(self) -> RunOpened:
         """Claim a slot; waits while there is none."""
@@ -67,7 +67,7 @@ class TrainerClient:
             response = await self._service.call("PUT", self._path, self._request)
             if error_code(response) != "no_free_slot":
                 return RunOpened.model_validate_json(self._checked(response).content)
-            self._on_phase("waiting for a free slot on the trainer")
+            self._on_wait("waiting for a free slot on the trainer")
             await asyncio.sleep(SLOT_POLL_S)
 
     async def step(self, batch: TrainBatch) -> StepResult:

@@ -1,32 +1,55 @@
 """What looks after an attempt while it works: meters its sandboxes, and notices what has been stuck for too long.
 
-Knows limits on silence. Refuses to know what the attempt does: it is told when something last finished.
+Knows limits on silence, one for each component that a run can wait for, and names the one that kept it waiting. Refuses to know
+what the attempt does: it is told whose turn it is and when something last finished. Each limit is longer than every deadline
+below it, so that this ends only what has no end of its own.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from trainer.contracts.events import FailureCode
+from trainer.contracts.events import Component, FailureCode
 from trainer.orchestrator.endings import AttemptOver, failed
 from trainer.orchestrator.engine_gate import EngineGate
-from trainer.orchestrator.services import GIVE_UP_S
+from trainer.orchestrator.evaluation import INFRASTRUCTURE_TRIES
+from trainer.orchestrator.services import CALL_TIMEOUT_S, GIVE_UP_S
 from trainer.orchestrator.workplace import Workplace
 
 WATCH_S = 5.0
-STALL_MIN_S = 900.0
-STALL_DEADLINES = 3
+MARGIN_S = 45.0
+"""Beyond the moment at which the last deadline should have ended the wait; with `WATCH_S` still less than a minute."""
+SANDBOX_S = 900.0
+"""Install a release, start its runner, load its environment: each has its own deadline."""
+QUEUE_S = 900.0
+ROLLOUTS = frozenset({Component.ENVIRONMENT, Component.EVAL})
+"""Turns in which it is rollouts that are waited for, and these in turn wait for somebody."""
+
+
+def silence_limits_s(*, rollout_s: float, eval_rollout_s: float) -> dict[Component, float]:
+    """For how long nothing may finish while it is a component's turn, given the longest rollout's deadline."""
+    called_s = CALL_TIMEOUT_S + GIVE_UP_S
+    return {
+        Component.ENVIRONMENT: rollout_s + MARGIN_S,
+        Component.EVAL: INFRASTRUCTURE_TRIES * eval_rollout_s + MARGIN_S,
+        Component.TRAINER: called_s + MARGIN_S,
+        Component.ENGINE: called_s + MARGIN_S,
+        Component.SANDBOX: SANDBOX_S + MARGIN_S,
+        Component.QUEUE: QUEUE_S,
+        Component.ORCHESTRATOR: called_s + MARGIN_S,
+    }
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """`deadline_s` of one rollout; `progress_s()` on the monotonic clock."""
+    """`progress_s()` is on the monotonic clock; `waiting_for()` says whom unfinished rollouts wait for."""
 
     place: Workplace
     gate: EngineGate
-    deadline_s: float
+    limits_s: Mapping[Component, float]
     progress_s: Callable[[], float]
+    waiting_for: Callable[[], Component]
     inflight: Callable[[], int]
 
     async def run(self) -> None:
@@ -42,7 +65,18 @@ class Watch:
         """Why the attempt cannot go on, if so."""
         if self.gate.away_since_s is not None and now_s - self.gate.away_since_s >= GIVE_UP_S:
             yield failed(FailureCode.INFERENCE_UNREACHABLE, f"no model call got through for {GIVE_UP_S:.0f} s")
-        silent_s = now_s - self.progress_s()
-        if silent_s >= max(STALL_MIN_S, STALL_DEADLINES * self.deadline_s):
-            waiting = f"{self.place.status.phase} ({self.place.status.inflight} rollouts in flight)"
-            yield failed(FailureCode.STALLED, f"nothing has finished for {silent_s:.0f} s; waiting for: {waiting}")
+        turn = self.place.status.waiting_for
+        silent_s = now_s - max(self.progress_s(), self.place.status.since_s)
+        if silent_s >= self.limits_s[turn]:
+            yield self._stalled(turn, silent_s)
+
+    def _stalled(self, turn: Component, silent_s: float) -> AttemptOver:
+        culprit = self.waiting_for() if turn in ROLLOUTS else turn
+        message = (
+            f"nothing has finished for {silent_s:.0f} s; the run waits for the {culprit}: {self.place.status.phase} "
+            f"({self.place.status.inflight} rollouts in flight)"
+        )
+        detail = {"component": culprit, "silent_s": round(silent_s)}
+        if culprit is Component.QUEUE:
+            return AttemptOver("paused", f"{message}. Resume it when the pool has room.", FailureCode.STALLED, detail)
+        return AttemptOver("failed", message, FailureCode.STALLED, detail)

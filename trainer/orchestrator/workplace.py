@@ -3,6 +3,7 @@
 Knows how the parts fit together. Refuses to know the work itself: runs, evaluations and release checks each take what they need.
 """
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,7 +13,7 @@ from typing import Any
 import httpx
 
 from trainer.contracts.catalogue import model_folder
-from trainer.contracts.events import FailureCode
+from trainer.contracts.events import Component, FailureCode
 from trainer.contracts.internal import AttemptSpec, PoolSpec, UsageBatch
 from trainer.contracts.rollouts import ReleaseSpec, RunnerLimits
 from trainer.orchestrator.control import ControlClient
@@ -66,18 +67,22 @@ class Workplace:
     def start_runner(self, release: ReleaseSpec, args: Mapping[str, Any], limits: RunnerLimits) -> StartRunner:
         return self.starter(self.spec, release, runner_dir=self.runner_dir, args=args, limits=limits)
 
-    def phase(self, text: str) -> None:
-        """What the process is doing, for the next heartbeat and the log."""
+    def phase(self, text: str, waiting_for: Component = Component.ORCHESTRATOR) -> None:
+        """What the process is doing, for the next heartbeat and the log, and whose turn it is, for the watch."""
         if self.status.phase != text:
             self.status.phase = text
+            self.turn_of(waiting_for)
             self.reporter.log(text)
 
+    def turn_of(self, component: Component) -> None:
+        self.status.waiting_for, self.status.since_s = component, time.monotonic()
+
     def trainer(self) -> Service:
-        incident = partial(self.reporter.incident, component="trainer")
+        incident = partial(self.reporter.incident, component=Component.TRAINER)
         return Service(self.pool_http, self.pool.trainer_url, "the trainer", FailureCode.TRAINER_UNREACHABLE, incident)
 
     def engines(self) -> Engines:
-        incident = partial(self.reporter.incident, component="engine")
+        incident = partial(self.reporter.incident, component=Component.ENGINE)
         named = enumerate(self.pool.inference_urls, start=1)
         return Engines(
             [
@@ -88,7 +93,7 @@ class Workplace:
 
     def gate(self, engines: Engines) -> EngineGate:
         link = Link.to_url(self.pool.pool_url, pool_headers(self.pool_token))
-        return EngineGate(link, engines, partial(self.reporter.incident, component="engine"))
+        return EngineGate(link, engines, partial(self.reporter.incident, component=Component.ENGINE))
 
     def proxy(self, environment: str, gate: EngineGate, *, temperature: float, max_tokens: int) -> RolloutProxy:
         context_tokens = self.spec.base_model.context_tokens

@@ -30,3 +30,14 @@ def test_what_the_pool_broke_or_we_cancelled_says_nothing_about_the_environment(
         for _ in range(20):
             window.add(RolloutOutcome(state))
     assert window.verdict() is None
+
+
+def test_too_many_failures_of_ours_pause_the_run_and_blame_nobody_else():
+    window, ours = FailureWindow(size=8, fraction=0.5), RolloutOutcome("infrastructure", error="the session was not reset")
+    for _ in range(31):
+        window.add(ours)
+    assert window.verdict() is None, "one lost batch is no reason to pause"
+    window.add(ours)
+    ending = window.verdict()
+    assert (ending.outcome, ending.code) == ("paused", "rollouts_lost")
+    assert "32 of the last 32" in ending.message and "cost nothing" in ending.message
