@@ -30,14 +30,16 @@ def encode(text: str) -> list[int]:
 
 @dataclass
 class FakeEngine:
-    """`reply` maps a prompt's text to the reply's text. `status` other than 200 makes every call fail; `hold` makes it wait."""
+    """`reply` maps a prompt's text to the reply's text, or to its token ids as they are; `spoken` keeps the (prompt, reply) ids.
+    `status` other than 200 makes every call fail; `hold` makes it wait."""
 
-    reply: Callable[[str], str] = lambda prompt: "sum 2"
+    reply: Callable[[str], str | list[int]] = lambda prompt: "sum 2"
     status: int = 200
     logprob: float = -0.5
     hold: asyncio.Event = field(default_factory=asyncio.Event)
     requests: list[dict[str, Any]] = field(default_factory=list)
     sessions: list[str] = field(default_factory=list)
+    spoken: list[tuple[list[int], list[int]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.hold.set()
@@ -60,12 +62,14 @@ class FakeEngine:
             return JSONResponse({"error": {"message": "out of order", "type": "server_error"}}, self.status)
         prompt = bytes(token for token in body["token_ids"] if token < 256).decode(errors="replace")
         limit = body["sampling_params"]["max_tokens"]
-        ids = encode(self.reply(prompt))
+        said = self.reply(prompt)
+        ids = (encode(said) if isinstance(said, str) else said)[:limit]
+        self.spoken.append((body["token_ids"], ids))
         choice = {
             "index": 0,
-            "token_ids": ids[:limit],
-            "finish_reason": "stop" if len(ids) <= limit else "length",
-            "logprobs": {"content": [{"token": f"token_id:{token}", "logprob": self.logprob} for token in ids[:limit]]},
+            "token_ids": ids,
+            "finish_reason": "stop" if ids[-1] == END_OF_TURN else "length",
+            "logprobs": {"content": [{"token": f"token_id:{token}", "logprob": self.logprob} for token in ids]},
         }
         return JSONResponse({"id": "r", "request_id": "r", "model": body["model"], "choices": [choice]})
 

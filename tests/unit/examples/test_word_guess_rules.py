@@ -82,3 +82,8 @@ def test_the_player_is_told_marks_or_what_was_wrong(reply, told):
 def test_the_list_is_words_of_five_letters_each_once():
     assert len(game.WORDS) == len(set(game.WORDS)) > 3000
     assert all(game.guess_of(word) == word and game.is_known(word) for word in game.WORDS)
+
+
+@pytest.mark.parametrize(("reply", "told"), [("slate", "slate --G-G again? 5 letters?"), ("what?", "again? 5 letters?")])
+def test_the_brief_wording_leaves_the_rules_out(reply, told):
+    assert game.answer_to(reply, "crane", 4, brief=True) == told

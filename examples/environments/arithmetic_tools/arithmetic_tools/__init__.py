@@ -11,7 +11,8 @@ __all__ = ["ArithmeticToolsTaskset"]
 
 
 class Calculator(vf.Toolset):
-    """Four tools over MCP. One server is shared by all rollouts, since it keeps nothing."""
+    """Four tools over MCP. One server is shared by all rollouts, since it keeps nothing. The library offers tools in the order of
+    their methods' names: add, sub, max, min."""
 
     TOOL_PREFIX = None
 
@@ -20,8 +21,8 @@ class Calculator(vf.Toolset):
         """The sum of a and b."""
         return str(a + b)
 
-    @vf.tool
-    async def sub(self, a: int, b: int) -> str:
+    @vf.tool(name="sub")
+    async def difference(self, a: int, b: int) -> str:
         """The difference between a and b."""
         return str(abs(a - b))
 

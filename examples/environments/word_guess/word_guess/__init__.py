@@ -15,6 +15,7 @@ class WordGuessData(vf.TaskData):
     secret: str
     turns: int
     turn_s: float
+    brief: bool
 
 
 class WordGuessTask(vf.Task[WordGuessData]):
@@ -51,6 +52,7 @@ class WordGuessConfig(vf.TasksetConfig):
     seed: int = 0
     turns: int = 6
     turn_s: float = 60.0
+    brief: bool = False
 
 
 class WordGuessTaskset(vf.Taskset[WordGuessTask, WordGuessConfig]):
@@ -60,7 +62,11 @@ class WordGuessTaskset(vf.Taskset[WordGuessTask, WordGuessConfig]):
         draw, config = random.Random(self.config.seed), self.config
         for _ in range(config.num_tasks):
             data = WordGuessData(
-                prompt=opening(config.turns), secret=draw.choice(WORDS), turns=config.turns, turn_s=config.turn_s
+                prompt=opening(config.turns, brief=config.brief),
+                secret=draw.choice(WORDS),
+                turns=config.turns,
+                turn_s=config.turn_s,
+                brief=config.brief,
             )
             yield WordGuessTask(data, config.task)
 
@@ -82,7 +88,7 @@ class WordGuessEnv(vf.Env[WordGuessEnvConfig]):
                     answer = await game.turn(said)
                 if answer.terminated or guess_of(answer.last_reply) == data.secret:
                     return
-                said = answer_to(answer.last_reply, data.secret, data.turns - turn)
+                said = answer_to(answer.last_reply, data.secret, data.turns - turn, brief=data.brief)
 
 
 def replies(trace: vf.Trace) -> list[str]:

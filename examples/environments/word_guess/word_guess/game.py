@@ -43,18 +43,21 @@ def likeness(reply: str) -> float:
     return 0.9 * min(letters, LETTERS) / max(len(text), LETTERS)
 
 
-def answer_to(reply: str, secret: str, turns_left: int) -> str:
+def answer_to(reply: str, secret: str, turns_left: int, *, brief: bool = False) -> str:
     """What the player is told after a reply that does not end the game."""
-    left = f"{turns_left} left."
     guess = guess_of(reply)
     if guess is None:
-        return f"Not a word of {LETTERS} letters. {left}"
-    if not is_known(guess):
-        return f"{guess} is not in the list. {left}"
-    return f"{guess} {marks(guess, secret)} {left}"
+        told = "" if brief else f"Not a word of {LETTERS} letters."
+    elif not is_known(guess):
+        told = f"{guess} is not in the list."
+    else:
+        told = f"{guess} {marks(guess, secret)}"
+    return f"{told} again? {LETTERS} letters?".strip() if brief else f"{told} {turns_left} left."
 
 
-def opening(turns: int) -> str:
+def opening(turns: int, *, brief: bool = False) -> str:
+    if brief:
+        return f"A word of {LETTERS} letters?"
     return (
         f"Find my English word of {LETTERS} letters in {turns} turns. Reply with one word only. "
         f"I mark its letters: {GREEN} right place, {YELLOW} other place, {GREY} not in it."
