@@ -1,4 +1,4 @@
-"""Every recipe of the cookbook, run as it is written: each command succeeds and prints what the page says it prints."""
+"""The quick start and every recipe of the cookbook, run as written: each command succeeds and prints what the page says it prints."""
 
 import shutil
 import subprocess
@@ -11,8 +11,8 @@ from tests.fixtures.live_stack import Person
 from tests.fixtures.places import REPOSITORY
 from tests.fixtures.recipes import broken_promise, outputs, read_steps, script
 
-COOKBOOK = REPOSITORY / "docs" / "cookbook"
-RECIPES = sorted(path for path in COOKBOOK.glob("*.md") if path.name != "README.md")
+DOCS = REPOSITORY / "docs"
+RECIPES = [DOCS / "quick-start.md", *sorted(path for path in (DOCS / "cookbook").glob("*.md") if path.name != "README.md")]
 RECIPE_DEADLINE_S = 600
 
 
