@@ -1,4 +1,4 @@
-"""The quick start and every recipe of the cookbook, run as written: each command succeeds and prints what the page says it prints."""
+"""The quick start and every recipe of the cookbook, run as written: each command succeeds and prints what its page promises."""
 
 import shutil
 import subprocess
