@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.e2e.browser.chromium import STEP_DEADLINE_S, find_chromium, running_chromium
 from tests.e2e.browser.watch import Watch
+from tests.e2e.browser.world import HostileWorld, World, make_hostile_world, make_world
 from tests.fixtures.live_stack import LiveStack, Person
 
 expect.set_options(timeout=STEP_DEADLINE_S * 1000)
@@ -24,8 +25,14 @@ class Visit:
     origin: str
 
     def open(self, path: str) -> Page:
+        """The page at that address, once it shows what it has asked for."""
         self.page.goto(self.origin + path)
+        self.settle()
         return self.page
+
+    def settle(self) -> None:
+        expect(self.page.get_by_role("heading", level=1).first).to_be_attached()
+        expect(self.page.locator(".skeleton")).to_have_count(0)
 
     def sign_in(self, person: Person) -> None:
         """The cookie alone, without the form: most tests are about what comes after it."""
@@ -78,3 +85,13 @@ def visit(open_window: Visitor, live_stack: LiveStack) -> Visitor:
         return window
 
     return make
+
+
+@pytest.fixture(scope="session")
+def world(make_person: Callable[[], Person]) -> World:
+    return make_world(make_person())
+
+
+@pytest.fixture(scope="session")
+def hostile_world(make_person: Callable[[], Person]) -> HostileWorld:
+    return make_hostile_world(make_person())

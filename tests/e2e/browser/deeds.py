@@ -6,7 +6,6 @@ Knows commands and their JSON. Refuses to know any page.
 import json
 import shutil
 import time
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -48,12 +47,12 @@ def push(person: Person, module: str, *, passes: bool = True) -> str:
     return f"{person.owner}/{module.replace('_', '-')}"
 
 
-def start_run(person: Person, environment: str, **fields: Any) -> str:
+def start_run(person: Person, environment: str, *flags: str, **fields: Any) -> str:
     """A run on the tiny model with a few small steps; fields by their dotted names with `__` for the dot."""
     settings = {"max_steps": 4, "batch_size": 16, "rollouts_per_example": 4, "adapters__interval": 2} | fields
     overrides = [part for name, value in settings.items() for part in (f"--{name.replace('__', '.')}", str(value))]
     config = REPOSITORY / "examples" / "configs" / "digit_sum.toml"
-    reply = told(person, "train", str(config), "--env.0.id", environment, *overrides, "-y")
+    reply = told(person, "train", str(config), "--env.0.id", environment, *overrides, *flags, "-y")
     return str(reply.get("run", reply)["id"])
 
 

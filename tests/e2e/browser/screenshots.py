@@ -1,0 +1,155 @@
+"""`make screenshots`: takes the pictures of the documentation from a real stack with real data, into docs/images/.
+
+    python -m tests.e2e.browser.screenshots [--only run]
+
+Two teams sign up, push, train and evaluate; nothing on the pictures is made up. Knows which pictures there are; refuses to know
+how the data came about (`deeds`).
+"""
+
+import argparse
+import secrets
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+from playwright.sync_api import Browser, Page, expect
+from rich.console import Console
+
+from tests.e2e.browser import deeds
+from tests.e2e.browser.chromium import find_chromium, running_chromium
+from tests.fixtures.live_stack import LiveStack, Person
+from tests.fixtures.places import REPOSITORY
+
+IMAGES = REPOSITORY / "docs" / "images"
+SIZE = {"width": 1280, "height": 832}
+SIZE_BYTES_MAX = 250_000
+STEPS = 36
+console = Console(highlight=False)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Whose data the pictures show."""
+
+    person: Person
+    environment: str
+    run_id: str
+    model: str
+
+
+@contextmanager
+def stack() -> Iterator[LiveStack]:
+    """A stack of its own, which ends with the pictures."""
+    with tempfile.TemporaryDirectory(prefix="rootstock-pictures-") as folder:
+        root = Path(folder) / "stack"
+        root.mkdir()
+        running = LiveStack.start(root)
+        try:
+            yield running
+        finally:
+            running.command("down")
+
+
+def sign_up(origin: str, home: Path, name: str) -> Person:
+    """An account with a readable owner name; the e-mail's number keeps it apart from others of that name."""
+    home.mkdir()
+    account = {"email": f"{name}@example.com", "password": secrets.token_urlsafe(12), "name": name.title(), "slug": name}
+    answer = httpx.post(f"{origin}/api/v1/auth/sign-up", json=account, timeout=60, trust_env=False)
+    answer.raise_for_status()
+    made = answer.json()
+    person = Person(home, origin, account["email"], account["password"], made["api_key"], name)
+    deeds.told(person, "wallet", "top-up", "20")
+    return person
+
+
+def set_the_scene(origin: str, folder: Path) -> Scene:
+    """Two teams train at the same time on opposite rewards, as in the demo; the pictures show the first one's pages."""
+    ada, grace = sign_up(origin, folder / "ada", "ada"), sign_up(origin, folder / "grace", "grace")
+    environments = {ada.owner: deeds.push(ada, "digit_sum"), grace.owner: deeds.push(grace, "digit_max")}
+    deeds.evaluate(ada, environments["ada"], "tiny", 64)
+    fields = {"max_steps": STEPS, "batch_size": 64, "rollouts_per_example": 8, "adapters__interval": 12}
+    run_id = deeds.start_run(
+        ada, environments["ada"], name="sum-of-two-digits", eval__interval=6, eval__num_examples=32, **fields
+    )
+    other = deeds.start_run(grace, environments["grace"], name="larger-of-two-digits", **fields)
+    for person, run in ((ada, run_id), (grace, other)):
+        assert deeds.finish_run(person, run)["status"] == "COMPLETED"
+    adapter = deeds.deploy_newest(ada, run_id)
+    model = f"{adapter['baseModel']}:{adapter['id']}"
+    deeds.evaluate(ada, environments["ada"], model, 64)
+    return Scene(ada, environments["ada"], run_id, model)
+
+
+def home(page: Page, scene: Scene) -> None:
+    page.goto(f"{scene.person.origin}/")
+
+
+def run(page: Page, scene: Scene) -> None:
+    page.goto(f"{scene.person.origin}/runs/{scene.run_id}")
+
+
+def environment(page: Page, scene: Scene) -> None:
+    page.goto(f"{scene.person.origin}/environments/{scene.environment}")
+
+
+def billing(page: Page, scene: Scene) -> None:
+    page.goto(f"{scene.person.origin}/billing")
+
+
+PICTURES: dict[str, Callable[[Page, Scene], None]] = {
+    "home": home,
+    "run": run,
+    "environment": environment,
+    "billing": billing,
+}
+DARK = {"run-dark": run}
+
+
+def take(browser: Browser, scene: Scene, name: str, arrange: Callable[[Page, Scene], None], scheme: str) -> Path:
+    """One picture. Raises ValueError where it is larger than a page of documentation should load."""
+    context = browser.new_context(viewport=SIZE, color_scheme=scheme, reduced_motion="reduce")
+    person = scene.person
+    answer = context.request.post(
+        f"{person.origin}/api/v1/auth/sign-in", data={"email": person.email, "password": person.password}
+    )
+    assert answer.ok, answer.text()
+    page = context.new_page()
+    arrange(page, scene)
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    expect(page.locator(".skeleton")).to_have_count(0)
+    page.evaluate("() => document.fonts.ready.then(() => null)")
+    path = IMAGES / f"{name}.png"
+    page.screenshot(path=path)
+    context.close()
+    if (size := path.stat().st_size) > SIZE_BYTES_MAX:
+        raise ValueError(f"{path.name} has {size} bytes, at most {SIZE_BYTES_MAX} are wanted")
+    return path
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.e2e.browser.screenshots", description="Take the pictures.")
+    parser.add_argument("--only", choices=sorted(PICTURES | DARK), help="this picture alone")
+    options = parser.parse_args()
+    path = find_chromium()
+    if path is None:
+        console.print("[red]no Chromium: install the system's chromium package[/red]")
+        return 1
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    with stack() as running, tempfile.TemporaryDirectory() as homes:
+        console.print(f"the stack is up: {running.origin}; two teams train, a minute or two")
+        scene = set_the_scene(running.origin, Path(homes))
+        with running_chromium(path) as browser:
+            for scheme, pictures in (("light", PICTURES), ("dark", DARK)):
+                for name, arrange in pictures.items():
+                    if options.only in {None, name}:
+                        made = take(browser, scene, name, arrange, scheme)
+                        console.print(f"{made.relative_to(REPOSITORY)}  {made.stat().st_size // 1000} kB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
