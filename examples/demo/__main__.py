@@ -1,8 +1,9 @@
-"""Two teams, one trainer, opposite rewards: from push to a trained, served and billed adapter, through public interfaces only.
+"""From push to a trained, served and billed adapter, through public interfaces only. What is done depends on the base model: with
+`tiny`, two teams with opposite rewards share one trainer; with `smollm2`, a pretrained model learns on a real book.
 
-    python examples/demo [--root .rootstock] [--steps 36] [--rollouts 128] [--exit]
+    python examples/demo [--model tiny] [--seed 0] [--root .rootstock] [--steps N] [--rollouts N] [--exit]
 
-Writes reports/demo.json and ends with 1 when a gate does not hold.
+Writes reports/demo.json (reports/demo-<model>.json for another model) and ends with 1 when a gate does not hold.
 """
 
 import argparse
@@ -13,12 +14,16 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import httpx
 from bill import recompute
 from gates import broken_gates
+from plan import Plan, models
 from prime import DemoError, Prime
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -26,10 +31,9 @@ from rich.table import Table
 from team import Team
 
 from workers.embedded.engines import ENGINES
-from workers.embedded.stack import REPOSITORY, Stack
+from workers.embedded.stack import BASE_MODEL, REPOSITORY, Stack
 
-RULES = ("sum", "max")
-RUN_DEADLINE_S = 900.0
+LAST_STEPS = 5
 POLL_S = 1.0
 SPARKS = "▁▂▃▄▅▆▇█"
 ENDED = {"COMPLETED", "FAILED", "STOPPED", "PAUSED"}
@@ -68,37 +72,37 @@ def operator_view(stack: Stack, service: str, path: str) -> dict[str, Any]:
     return document
 
 
-def evaluate(plan: list[tuple[Team, str, str, str]], rollouts: int) -> None:
+def evaluate(wanted: list[tuple[Team, str, str, str]]) -> None:
     """Run evaluations side by side; each is (team, figure, model, environment)."""
-    started = [(team, figure, team.start_eval(model, environment, rollouts)) for team, figure, model, environment in plan]
+    started = [(team, figure, team.start_eval(model, environment)) for team, figure, model, environment in wanted]
     for team, figure, process in started:
         team.figures[figure] = team.finish_eval(process)
-        console.print(f"team {team.rule:<4} {figure:<13} {team.figures[figure]:.3f}")
+        console.print(f"team {team.name:<5} {figure:<13} {team.figures[figure]:.3f}")
 
 
-def follow(teams: list[Team], steps: int) -> None:
-    """Both runs live, until both have ended well."""
+def follow(teams: list[Team], plan: Plan) -> None:
+    """The runs live, until all have ended well."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.completed:.0f}/{task.total:.0f}"),
         TimeElapsedColumn(),
     )
-    deadline = time.monotonic() + RUN_DEADLINE_S
+    deadline = time.monotonic() + plan.run_deadline_s
     with Progress(*columns, console=console) as progress:
-        bars = {team.rule: progress.add_task(f"team {team.rule}", total=steps) for team in teams}
+        bars = {team.name: progress.add_task(f"team {team.name}", total=plan.steps) for team in teams}
         seen = dict.fromkeys(bars, 0)
         open_teams = list(teams)
         while open_teams:
             if time.monotonic() > deadline:
-                raise DemoError(f"the runs did not end within {RUN_DEADLINE_S:.0f} s")
+                raise DemoError(f"the runs did not end within {plan.run_deadline_s:.0f} s")
             time.sleep(POLL_S)
             for team in list(open_teams):
-                run, points = team.run(), team.metrics(after=seen[team.rule])
+                run, points = team.run(), team.metrics(after=seen[team.name])
                 reward = f"reward {points[-1]['reward']:.2f}" if points else ""
-                seen[team.rule] = points[-1]["step"] if points else seen[team.rule]
-                text = f"team {team.rule:<4} {run['status'].lower():<9} {reward}"
-                progress.update(bars[team.rule], completed=seen[team.rule], description=text if points else None)
+                seen[team.name] = points[-1]["step"] if points else seen[team.name]
+                text = f"team {team.name:<5} {run['status'].lower():<9} {reward}"
+                progress.update(bars[team.name], completed=seen[team.name], description=text if points else None)
                 if run["status"] in ENDED:
                     open_teams.remove(team)
                     _require_completed(team, run)
@@ -106,16 +110,18 @@ def follow(teams: list[Team], steps: int) -> None:
 
 def _require_completed(team: Team, run: dict[str, Any]) -> None:
     if run["status"] != "COMPLETED":
-        raise DemoError(f"team {team.rule}'s run ended {run['status']}: {run['failureAnalysis'] or run['errorMessage']}")
+        raise DemoError(f"team {team.name}'s run ended {run['status']}: {run['failureAnalysis'] or run['errorMessage']}")
 
 
-def training_figures(team: Team) -> None:
+def training_figures(team: Team, first_steps: int) -> None:
     points = team.metrics()
     rewards = [point["reward"] for point in points]
     swaps = [int(point["requests_in_flight_at_swap"]) for point in points]
+    first, last = fmean(rewards[:first_steps]), fmean(rewards[-LAST_STEPS:])
     team.figures |= {
-        "reward_first": sum(rewards[:3]) / 3,
-        "reward_last": sum(rewards[-5:]) / 5,
+        "reward_first": first,
+        "reward_last": last,
+        "reward_rise": last - first,
         "rewards": rewards,
         "steps": len(points),
         "trained_tokens": int(sum(point["trained_tokens"] for point in points)),
@@ -131,44 +137,44 @@ def show(teams: list[Team], bills: dict[str, dict[str, Any]]) -> None:
         rewards = team.figures["rewards"]
         curve = "".join(SPARKS[min(len(SPARKS) - 1, int(reward * len(SPARKS)))] for reward in rewards)
         span = f"{team.figures['reward_first']:.2f} → {team.figures['reward_last']:.2f}"
-        console.print(f"\n[bold]team {team.rule}[/bold]  reward  {curve}  {span}")
-        console.print(f"  asked 3+4?  before: {team.figures['answer_before']!r}  after: {team.figures['answer_after']!r}")
+        console.print(f"\n[bold]team {team.name}[/bold]  reward  {curve}  {span}")
+        answers = f"before: {team.figures['answer_before']!r}  after: {team.figures['answer_after']!r}"
+        console.print(f"  asked {team.demo.question!r}  {answers}")
         table = Table("what", "which", "quantity", "amount", box=None, pad_edge=False, header_style="bold")
-        for row in bills[team.rule]["rows"]:
+        for row in bills[team.name]["rows"]:
             table.add_row(
                 row["meter"].replace("_", " "), row["subject_id"], f"{row['quantity']:,}", f"${row['amount_microusd'] / 1e6:.6f}"
             )
-        table.add_row("total", "", "", f"${bills[team.rule]['charged_microusd'] / 1e6:.6f}", style="bold")
+        table.add_row("total", "", "", f"${bills[team.name]['charged_microusd'] / 1e6:.6f}", style="bold")
         console.print(table)
 
 
-def run_demo(stack: Stack, clock: Clock, *, steps: int, rollouts: int) -> dict[str, Any]:
-    teams = [Team(rule, Prime(stack.root / "home" / f"team-{rule}", stack.origin)) for rule in RULES]
-    first, second = teams
+def run_demo(stack: Stack, clock: Clock, plan: Plan, seed: int) -> dict[str, Any]:
+    teams = [Team(one, plan, Prime(stack.root / "home" / f"team-{one.name}", stack.origin)) for one in plan.teams]
     before, packs_before = operator_view(stack, "trainer", "/health"), operator_view(stack, "trainer", "/stats")
-    with clock.stage("arrive", "Two teams sign up, top up and push what they pay for"), ThreadPoolExecutor(len(teams)) as pool:
+    with clock.stage("arrive", "Sign up, top up, push what is paid for"), ThreadPoolExecutor(len(teams)) as pool:
         for team in pool.map(Team.settle, teams):
-            console.print(f"team {team.rule:<4} pushed {team.environment}")
+            console.print(f"team {team.name:<5} pushed {team.environment}")
     with clock.stage("base_eval", "The base model, before"):
-        evaluate([(team, "base_eval", "tiny", team.environment) for team in teams], rollouts)
-    with clock.stage("train", "Both train at the same time, on one trainer"):
+        evaluate([(team, "base_eval", plan.model, team.environment) for team in teams])
+    with clock.stage("train", "Training, all teams at the same time on one trainer"):
         for team in teams:
-            team.train(steps)
-        follow(teams, steps)
-    with clock.stage("deploy", "Both deploy and call their adapter with the OpenAI SDK"):
+            team.train(seed)
+        follow(teams, plan)
+    with clock.stage("deploy", "Deploy, and call the adapter with the OpenAI SDK"):
         for team in teams:
-            training_figures(team)
+            training_figures(team, plan.first_steps)
             team.deploy()
             team.call_deployment()
-    with clock.stage("adapter_eval", "The adapters, on their own and on the other's reward"):
+    with clock.stage("adapter_eval", "The adapters, on their own and on the others' reward"):
         own = [(team, "adapter_eval", team.served_name, team.environment) for team in teams]
-        cross = [(team, "cross_eval", team.served_name, other.environment) for team, other in ((first, second), (second, first))]
-        evaluate(own + cross, rollouts)
+        evaluate(own + [(team, "cross_eval", team.served_name, other.environment) for team, other in permutations(teams, 2)])
     with clock.stage("bill", "The bill, recomputed from the records"):
-        bills = {team.rule: recompute(team) for team in teams}
+        bills = {team.name: recompute(team) for team in teams}
         show(teams, bills)
     after, packs_after = operator_view(stack, "trainer", "/health"), operator_view(stack, "trainer", "/stats")
-    return make_report(teams, bills, clock, health=(before, after), packs=(packs_before, packs_after))
+    report = make_report(teams, bills, clock, health=(before, after), packs=(packs_before, packs_after))
+    return {"model": plan.model, "seed": seed} | report
 
 
 def make_report(
@@ -179,15 +185,15 @@ def make_report(
     health: tuple[dict[str, Any], dict[str, Any]],
     packs: tuple[dict[str, Any], dict[str, Any]],
 ) -> dict[str, Any]:
-    pair = ",".join(sorted(team.run_id for team in teams))
+    everyone = ",".join(sorted(team.run_id for team in teams))
     swaps = [count for team in teams for count in team.figures["requests_in_flight_at_swap"]]
     totals = [team.prime.get("/billing/ledger", limit=1) for team in teams]
     for team in teams:
-        team.figures["charged_microusd"] = bills[team.rule]["charged_microusd"]
+        team.figures["charged_microusd"] = bills[team.name]["charged_microusd"]
         del team.figures["requests_in_flight_at_swap"]
     return {
-        "teams": {team.rule: team.figures for team in teams},
-        "packs_with_both_runs": packs[1]["shared_by"].get(pair, 0) - packs[0]["shared_by"].get(pair, 0),
+        "teams": {team.name: team.figures for team in teams},
+        "packs_with_all_runs": packs[1]["shared_by"].get(everyone, 0) - packs[0]["shared_by"].get(everyone, 0),
         "trainer_pids": sorted({one["pid"] for one in health}),
         "base_weights_sha256": {"before": packs[0]["base_digest_now"], "after": packs[1]["base_digest_now"]},
         "requests_in_flight_at_swap": {
@@ -203,39 +209,51 @@ def make_report(
     }
 
 
-def main() -> int:
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python examples/demo")
     parser.add_argument("--root", type=Path, default=REPOSITORY / ".rootstock")
-    parser.add_argument("--report", type=Path, default=REPOSITORY / "reports" / "demo.json")
-    parser.add_argument("--model", choices=("tiny",), default="tiny")
+    parser.add_argument("--report", type=Path, help="default: reports/demo.json, reports/demo-<model>.json for another model")
+    parser.add_argument("--model", choices=models(), default=BASE_MODEL)
     parser.add_argument("--engine", choices=ENGINES, default=ENGINES[0], help="what answers model calls")
-    parser.add_argument("--steps", type=int, default=36)
-    parser.add_argument("--rollouts", type=int, default=128)
+    parser.add_argument("--seed", type=int, default=0, help="of the runs: the order of tasks and the first weights")
+    parser.add_argument("--steps", type=int, help="instead of the model's own number")
+    parser.add_argument("--rollouts", type=int, help="of each evaluation, instead of the model's own number")
     parser.add_argument("--exit", action="store_true", help="stop everything at the end")
-    options = parser.parse_args()
-    root, clock = options.root.resolve(), Clock()
+    return parser.parse_args()
+
+
+def plan_of(options: argparse.Namespace) -> Plan:
+    plan = Plan.read(options.model)
+    return replace(plan, steps=options.steps or plan.steps, rollouts=options.rollouts or plan.rollouts)
+
+
+def main() -> int:
+    options = arguments()
+    root, clock, plan = options.root.resolve(), Clock(), plan_of(options)
+    default_name = "demo.json" if plan.model == BASE_MODEL else f"demo-{plan.model}.json"
+    path = options.report or REPOSITORY / "reports" / default_name
     with clock.stage("start", "The stack"):
-        stack_command("up", root, "--engine", options.engine)
+        stack_command("up", root, "--model", plan.model, "--engine", options.engine)
     stack = Stack.running(root)
     try:
-        report = run_demo(stack, clock, steps=options.steps, rollouts=options.rollouts)
+        report = run_demo(stack, clock, plan, options.seed)
     except DemoError as failure:
         console.print(f"[red]{failure}[/red]")
         return 1
     finally:
         if options.exit:
             stack_command("down", root)
-    options.report.parent.mkdir(parents=True, exist_ok=True)
-    options.report.write_text(json.dumps(report, indent=1))
-    return conclude(report, options.report, stack, stays_up=not options.exit)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(report, indent=1))
+    return conclude(report, path, stack, plan, stays_up=not options.exit)
 
 
-def conclude(report: dict[str, Any], path: Path, stack: Stack, *, stays_up: bool) -> int:
+def conclude(report: dict[str, Any], path: Path, stack: Stack, plan: Plan, *, stays_up: bool) -> int:
     console.rule("[bold]Where the time went", align="left", style="dim")
     console.print(
         "  ".join(f"{name} {seconds:.0f} s" for name, seconds in report["stages_s"].items()) + f"  total {report['wall_s']:.0f} s"
     )
-    broken = broken_gates(report)
+    broken = broken_gates(report, plan.gates)
     for text in broken:
         console.print(f"[red]does not hold:[/red] {text}")
     if not broken:

