@@ -78,6 +78,15 @@ def team_id(world: World) -> str:
     return make_shared_team(world.member)[0].team_id
 
 
+@owns("user_id")
+def user_id(world: World) -> str:
+    """A second member of the world's shared team."""
+    user = make_member().actor.user
+    admin = access.actor_for(world.member.actor.user, team_id=world["team_id"])
+    services.add_member(admin, email=user.email)
+    return user.id
+
+
 @sends("team_members_add")
 def new_member(world: World) -> dict[str, Any]:
     return {"email": make_member().actor.user.email}

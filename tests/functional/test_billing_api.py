@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 
 from controlplane.billing.services import record_usage
+from controlplane.core import clock
 from controlplane.core.tenancy import acting_for
 from tests.factories.runs import MODEL, fund, make_pool, make_run
 from tests.factories.teams import make_member, make_shared_team
@@ -138,3 +139,12 @@ def test_another_teams_run_has_no_bill_for_us(member, run, client_of):
 def test_money_needs_a_key_and_prices_do_not(client_of):
     assert client_of().get("/api/v1/billing/wallet").status_code == 401
     assert client_of().get("/api/v1/billing/prices").status_code == 200
+
+
+def test_daily_usage_sums_to_the_bill(member, run, client_of):
+    client = client_of(member)
+    daily, bill = client.get("/api/v1/billing/usage/daily?days=7").json(), client.get("/api/v1/billing/usage").json()
+    assert sum(row["amount_microusd"] for row in daily["rows"]) == bill["total_microusd"] > 0
+    assert {row["day"] for row in daily["rows"]} == {clock.now().astimezone(UTC).date().isoformat()}
+    assert {row["meter"] for row in daily["rows"]} == {line["meter"] for line in bill["lines"]}
+    assert client.get("/api/v1/billing/usage/daily?days=0").status_code == 422

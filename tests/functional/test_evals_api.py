@@ -225,3 +225,19 @@ def test_foreign_and_absent_look_the_same(ann, client_of):
         foreign, absent = (getattr(stranger, verb)(f"{base}/{one}{suffix}") for one in (evaluation.id, nothing))
         assert foreign.status_code == absent.status_code == 404
         assert without_names(foreign, evaluation.id) == without_names(absent, nothing)
+
+
+def test_the_mean_comes_with_its_confidence_and_samples_are_found_by_reward(client, ann):
+    release = make_release(ann, "rules")
+    made = client.post(f"{EVALUATIONS}/", {"name": "m", "environments": [{"id": release.environment_id}]}).json()
+    path = f"{EVALUATIONS}/{made['evaluation_id']}"
+    assert client.get(path).json()["statistics"] is None
+    client.post(f"{path}/samples", {"samples": [{"example_id": n, "reward": reward} for n, reward in enumerate([0, 0, 1, 1])]})
+    found = client.get(path).json()["statistics"]
+    assert (found["rewards_count"], found["mean"]) == (4, 0.5)
+    # The standard deviation of 0, 0, 1, 1 is √⅓, its standard error half of that.
+    assert found["ci_high"] - found["mean"] == pytest.approx(1.96 * (1 / 3) ** 0.5 / 2)
+    assert sum(one["count"] for one in found["bins"]) == 4
+    low = client.get(f"{path}/samples", {"max_reward": 0.5}).json()
+    assert (low["total"], [sample["example_id"] for sample in low["samples"]]) == (2, [0, 1])
+    assert client.get(f"{path}/samples", {"min_reward": "nan"}).status_code == 422

@@ -1,18 +1,24 @@
 """`/rft/runs` in the public client's shapes: what is accepted, what is refused by name, what an owner may do when."""
 
+from datetime import UTC, datetime
+
 import pytest
 
+from controlplane.billing.services import record_usage
 from controlplane.core.models import OutboxMessage
 from controlplane.core.tenancy import acting_as_system
 from controlplane.hub.models import Badge
 from controlplane.runs.lifecycle import explain_waiting
-from controlplane.runs.models import Run
+from controlplane.runs.models import Run, RunMetric
 from tests.factories.runs import fresh, fund, lease_run, make_funded_member, make_pool, make_release, make_run, run_body
 from tests.factories.teams import Member, make_member, make_shared_team, without_names
 from trainer.contracts.base import new_id
+from trainer.contracts.events import Meter
+from trainer.contracts.internal import UsageIn
 
 pytestmark = pytest.mark.django_db
 RUNS = "/api/v1/rft/runs"
+AT = datetime(2026, 11, 1, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -116,6 +122,30 @@ def test_the_list_is_the_teams_own_newest_first(client, ann, client_of):
     assert [run["id"] for run in page["runs"]] == [second.id]
     assert (page["total"], page["total_pages"]) == (2, 2)
     assert [run["id"] for run in client.get(RUNS, {"limit": 1, "page": 2}).json()["runs"]] == [first.id]
+
+
+def test_the_list_says_how_runs_do_and_finds_them(client, ann):
+    run, other = make_run(ann), make_run(ann)
+    with acting_as_system():
+        rows = [
+            RunMetric(run=run, team_id=run.team_id, step=step, attempt=1, segment=1, at=AT, values={"reward": step / 4})
+            for step in (1, 2)
+        ]
+        RunMetric.objects.bulk_create(rows)
+        Run.objects.filter(id=other.id).update(state="COMPLETED", name="plum")
+        usage = [UsageIn(meter=Meter.TRAINING_TOKENS, sequence="1", quantity=5_000, at=AT)]
+        record_usage(team_id=run.team_id, subject_kind="run", subject_id=run.id, segment=1, model=run.base_model, events=usage)
+    rewards = {row["id"]: (row["latestReward"], row["costMicrousd"] > 0) for row in client.get(RUNS).json()["runs"]}
+    assert rewards == {run.id: (0.5, True), other.id: (None, False)}
+
+    def found(**query: str) -> list[str]:
+        return [row["id"] for row in client.get(RUNS, query).json()["runs"]]
+
+    environment = client.get(f"{RUNS}/{run.id}").json()["run"]["environments"][0]["id"]
+    assert found(status="COMPLETED") == found(search="PLU") == [other.id]
+    assert found(environment=environment, model=run.base_model) == [run.id]
+    assert found(environment="nobody/nothing") == found(model="no-such-model") == []
+    assert client.get(RUNS, {"status": "LOST"}).status_code == 422
 
 
 def test_foreign_and_absent_look_the_same(ann, client_of):

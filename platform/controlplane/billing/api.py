@@ -9,6 +9,9 @@ from controlplane.billing.gateways import configured_gateway
 from controlplane.billing.models import AccountKind
 from controlplane.billing.schemas import (
     BillingRow,
+    DailyQuery,
+    DailyRow,
+    DailyUsage,
     EntryRow,
     LedgerAnswer,
     MeterRow,
@@ -100,6 +103,16 @@ class TeamUsageView(ApiView):
     def get(self, request: Request) -> Response:
         """The team's whole bill, by subject and meter."""
         return render(TeamUsage.of(queries.team_lines(actor_in(request).team)))
+
+
+class DailyUsageView(ApiView):
+    scope = "billing"
+
+    @extend_schema(operation_id="billing_daily_usage", parameters=query_parameters(DailyQuery), responses=DailyUsage)
+    def get(self, request: Request) -> Response:
+        """What the team's usage has cost on each of the last days, by meter."""
+        first_day, costs = queries.daily_costs(actor_in(request).team, days=read_query(request, DailyQuery).days)
+        return render(DailyUsage(first_day=first_day, rows=[DailyRow(**cost._asdict()) for cost in costs]))
 
 
 class LedgerView(ApiView):

@@ -5,13 +5,15 @@ Every figure that a page, the CLI or a report shows comes from here, so that the
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 
-from django.db.models import Count, QuerySet, Sum
+from django.db.models import Count, F, QuerySet, Sum
+from django.db.models.functions import TruncDate
 
 from controlplane.billing.models import Account, AccountKind, Charge, Hold, LedgerEntry, MeterEvent, Price
+from controlplane.core import clock
 from controlplane.teams.models import Team
 from trainer.contracts.events import Meter
 
@@ -23,6 +25,12 @@ OUTPUT_METERS = frozenset({Meter.ROLLOUT_OUTPUT_TOKENS, Meter.INFERENCE_OUTPUT_T
 class LedgerTotals(NamedTuple):
     sum_microusd: int
     entries_count: int
+
+
+class DailyCost(NamedTuple):
+    day: date
+    meter: Meter
+    amount_microusd: int
 
 
 @dataclass(frozen=True)
@@ -104,6 +112,12 @@ def subject_usage(subject_kind: str, subject_id: str) -> SubjectUsage:
     return SubjectUsage(_lines(Charge.objects.filter(subject_kind=subject_kind, subject_id=subject_id)))
 
 
+def subject_totals(subject_kind: str, subject_ids: list[str]) -> dict[str, int]:
+    """What each of several subjects has cost so far, in micro-USD; a subject without a charge is absent."""
+    charges = Charge.objects.filter(subject_kind=subject_kind, subject_id__in=subject_ids)
+    return dict(charges.values_list("subject_id").annotate(total=Sum("posted_microusd")).order_by())
+
+
 def subject_events_count(subject_kind: str, subject_id: str) -> int:
     """How many facts stand behind the subject's bill."""
     return MeterEvent.objects.filter(subject_kind=subject_kind, subject_id=subject_id).count()
@@ -112,6 +126,21 @@ def subject_events_count(subject_kind: str, subject_id: str) -> int:
 def team_lines(team: Team) -> list[MeterLine]:
     """The team's whole bill, by subject and meter."""
     return _lines(Charge.objects.filter(team=team))
+
+
+def daily_costs(team: Team, *, days: int) -> tuple[date, list[DailyCost]]:
+    """What usage has cost on each of the last `days` days (UTC) by meter, oldest first, and the first of these days.
+
+    Days are those of the ledger's entries, so the figures of all days sum to the bill."""
+    first = clock.now().astimezone(UTC).date() - timedelta(days=days - 1)
+    entries = LedgerEntry.objects.filter(team=team, account__kind=AccountKind.REVENUE, charge__isnull=False)
+    rows = (
+        entries.filter(created_at__gte=datetime.combine(first, time.min, tzinfo=UTC))
+        .values(day=TruncDate("created_at", tzinfo=UTC), meter=F("charge__price__meter"))
+        .annotate(amount=Sum("amount_microusd"))
+        .order_by("day", "meter")
+    )
+    return first, [DailyCost(row["day"], Meter(row["meter"]), int(row["amount"])) for row in rows]
 
 
 def recent_charges(team: Team) -> QuerySet[Charge]:

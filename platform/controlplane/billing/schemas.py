@@ -4,7 +4,7 @@ Money travels twice: as a dollar number where the public client wants one (for d
 everything is computed from.
 """
 
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Annotated, Literal, Self
 
@@ -15,7 +15,7 @@ from controlplane.billing.queries import Bucket, LedgerTotals, MeterLine, Subjec
 from controlplane.billing.services import TOP_UP_MAX_MICROUSD
 from controlplane.core.money import microusd_floor, usd
 from controlplane.core.pagination import OffsetQuery
-from controlplane.core.schemas import Answer, Body
+from controlplane.core.schemas import Answer, Body, Query
 from trainer.contracts.events import Meter
 
 RESOURCE_TYPES: dict[Meter, str] = {
@@ -201,6 +201,23 @@ class TeamUsage(Answer):
     def of(cls, lines: list[MeterLine]) -> Self:
         total = SubjectUsage(lines).total_microusd
         return cls(total_usd=dollars(total), total_microusd=total, lines=[MeterRow.of(line) for line in lines])
+
+
+class DailyQuery(Query):
+    days: Annotated[int, Field(ge=1, le=366)] = 31
+
+
+class DailyRow(Answer):
+    day: date
+    meter: Meter
+    amount_microusd: int
+
+
+class DailyUsage(Answer):
+    """Cost by day (UTC) and meter, oldest first. What cost nothing has no row; `first_day` is the first one asked for."""
+
+    first_day: date
+    rows: list[DailyRow]
 
 
 class EntryRow(Answer):

@@ -8,6 +8,7 @@ urlpatterns = [
     *endpoint("billing/top-ups", api.TopUpsView),
     *endpoint("billing/runs/<str:run_id>/usage", api.RunUsageView),
     *endpoint("billing/usage", api.TeamUsageView),
+    *endpoint("billing/usage/daily", api.DailyUsageView),
     *endpoint("billing/ledger", api.LedgerView),
     *endpoint("billing/prices", api.PricesView),
 ]

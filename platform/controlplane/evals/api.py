@@ -1,5 +1,7 @@
 """HTTP face of evaluations: parse, door, service, render. No rule lives here."""
 
+from dataclasses import asdict
+
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,6 +15,7 @@ from controlplane.evals.schemas import (
     CancelAnswer,
     DeletedAnswer,
     EvaluationAnswer,
+    EvaluationDetail,
     EvaluationPage,
     EvaluationsQuery,
     FinalizeEvaluation,
@@ -49,10 +52,13 @@ class EvaluationsView(ApiView):
 class EvaluationView(ApiView):
     scope = "evals"
 
-    @extend_schema(operation_id="evaluations_get", responses=EvaluationAnswer)
+    @extend_schema(operation_id="evaluations_get", responses=EvaluationDetail)
     def get(self, request: Request, evaluation_id: str) -> Response:
-        """One evaluation."""
-        return render(render_evaluation(access_evaluation(request.user, evaluation_id)))
+        """One evaluation, with the mean of its rewards and how sure that is."""
+        evaluation = access_evaluation(request.user, evaluation_id)
+        statistics = queries.score_statistics(evaluation)
+        answer = render_evaluation(evaluation).model_dump() | {"statistics": asdict(statistics) if statistics else None}
+        return render(EvaluationDetail.model_validate(answer))
 
     @extend_schema(operation_id="evaluations_update", request=UpdateEvaluation, responses=EvaluationAnswer)
     def put(self, request: Request, evaluation_id: str) -> Response:
@@ -73,17 +79,19 @@ class SamplesView(ApiView):
 
     @extend_schema(operation_id="evaluations_samples_list", parameters=query_parameters(SamplesQuery), responses=SamplesAnswer)
     def get(self, request: Request, evaluation_id: str) -> Response:
-        """The samples of an evaluation, in order."""
+        """The samples of an evaluation, in order; only those with a reward within bounds where bounds are given."""
         evaluation, query = access_evaluation(request.user, evaluation_id), read_query(request, SamplesQuery)
-        samples = queries.samples_page(evaluation, offset=(query.page - 1) * query.limit, limit=query.limit)
+        rows = queries.samples_of(evaluation, min_reward=query.min_reward, max_reward=query.max_reward)
+        samples = queries.samples_page(rows, offset=(query.page - 1) * query.limit, limit=query.limit)
+        total = rows.count()
         return render(
             SamplesAnswer(
                 evaluation_id=evaluation.id,
                 samples=samples,
-                total=evaluation.samples_count,
+                total=total,
                 page=query.page,
                 limit=query.limit,
-                total_pages=max(1, -(-evaluation.samples_count // query.limit)),
+                total_pages=max(1, -(-total // query.limit)),
             )
         )
 

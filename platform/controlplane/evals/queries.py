@@ -1,7 +1,10 @@
 """Reads over evaluations: lists, waiting order, samples with their bodies, the log as text."""
 
 import json
+import math
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from statistics import fmean, stdev
 from typing import Any
 
 from django.db.models import QuerySet
@@ -11,9 +14,12 @@ from controlplane.evals.models import EvalStatus, Evaluation, EvaluationEvent, E
 from controlplane.pools.bodies import read_body, with_messages
 from controlplane.pools.models import Pool
 from controlplane.pools.queries import live_count_by_team
+from controlplane.runs.queries import histogram
 from controlplane.teams.actors import Actor
 
 LOG_LINES_MAX = 10_000
+Z_95 = 1.96
+"""Half of a two-sided 95 % interval of the normal distribution, in standard errors."""
 
 
 def evaluations_of(actor: Actor, *, name: str = "", environment_id: str = "") -> QuerySet[Evaluation]:
@@ -49,9 +55,49 @@ def overdue(moment: datetime, *, grace: timedelta) -> list[str]:
     return sorted(found)
 
 
-def samples_page(evaluation: Evaluation, *, offset: int, limit: int) -> list[dict[str, Any]]:
-    """Samples in order, rollouts of ours with their messages."""
-    rows = list(EvaluationSample.objects.filter(evaluation=evaluation).order_by("position")[offset : offset + limit])
+@dataclass(frozen=True)
+class ScoreStatistics:
+    """See `schemas.ScoreStatistics`."""
+
+    rewards_count: int
+    mean: float
+    std: float | None
+    ci_low: float | None
+    ci_high: float | None
+    bins: list[dict[str, float | int]]
+
+
+def score_statistics(evaluation: Evaluation) -> ScoreStatistics | None:
+    """Mean, spread and confidence of the rewards; None before the first."""
+    found = samples_of(evaluation).exclude(reward=None).values_list("reward", flat=True)
+    rewards = [float(reward) for reward in found if reward is not None]
+    if not rewards:
+        return None
+    mean, std = fmean(rewards), stdev(rewards) if len(rewards) > 1 else None
+    half_width = Z_95 * std / math.sqrt(len(rewards)) if std is not None else None
+    return ScoreStatistics(
+        rewards_count=len(rewards),
+        mean=mean,
+        std=std,
+        ci_low=None if half_width is None else mean - half_width,
+        ci_high=None if half_width is None else mean + half_width,
+        bins=histogram(rewards),
+    )
+
+
+def samples_of(
+    evaluation: Evaluation, *, min_reward: float | None = None, max_reward: float | None = None
+) -> QuerySet[EvaluationSample]:
+    """Samples in order; within bounds (inclusive) where bounds are given."""
+    rows = EvaluationSample.objects.filter(evaluation=evaluation).order_by("position")
+    if min_reward is not None:
+        rows = rows.filter(reward__gte=min_reward)
+    return rows if max_reward is None else rows.filter(reward__lte=max_reward)
+
+
+def samples_page(samples: QuerySet[EvaluationSample], *, offset: int, limit: int) -> list[dict[str, Any]]:
+    """A page of samples, rollouts of ours with their messages."""
+    rows = list(samples[offset : offset + limit])
     keys = {row.body_key for row in rows if row.body_key}
     bodies = {record["rollout_id"]: with_messages(record) for key in sorted(keys) for record in read_body(key)}
     return [_with_messages(row.data, bodies.get(row.data.get("rollout_id"))) for row in rows]

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from django.conf import settings
-from pydantic import Field
+from pydantic import Field, FiniteFloat
 
 from controlplane.core.pagination import OFFSET_MAX
 from controlplane.core.schemas import Answer, Body, Query
@@ -24,6 +24,8 @@ class EvaluationsQuery(Query):
 class SamplesQuery(Query):
     page: Annotated[int, Field(ge=1, le=OFFSET_MAX)] = 1
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
+    min_reward: FiniteFloat | None = None
+    max_reward: FiniteFloat | None = None
 
 
 class EnvironmentChoice(Body):
@@ -94,6 +96,31 @@ class EvaluationAnswer(Answer):
     updated_at: datetime
     started_at: datetime | None
     completed_at: datetime | None
+
+
+class RewardBin(Answer):
+    """`start` belongs to the bin; `end` to the next one, or to the last bin."""
+
+    start: float
+    end: float
+    count: int
+
+
+class ScoreStatistics(Answer):
+    """Of the samples that have a reward. `ci_low` and `ci_high` bound the mean with 95 % confidence, samples taken as
+    independent (mean ± 1.96 standard errors); null below two samples."""
+
+    rewards_count: int
+    mean: float
+    std: float | None
+    ci_low: float | None
+    ci_high: float | None
+    bins: list[RewardBin]
+
+
+class EvaluationDetail(EvaluationAnswer):
+    statistics: ScoreStatistics | None
+    """Null before the first reward."""
 
 
 class EvaluationPage(Answer):

@@ -4,7 +4,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from controlplane.billing.queries import subject_usage
+from controlplane.billing.queries import subject_totals, subject_usage
 from controlplane.core.schemas import query_parameters, read_query, render
 from controlplane.core.views import ApiView
 from controlplane.pools.access import live_lease
@@ -19,6 +19,7 @@ from controlplane.runs.schemas import (
     RunEnvelope,
     RunPage,
     RunsQuery,
+    Standing,
     pages,
     render_run,
 )
@@ -32,12 +33,18 @@ class RunsView(ApiView):
     def get(self, request: Request) -> Response:
         """The runs of the team, newest first."""
         query = read_query(request, RunsQuery)
-        runs = queries.runs_of(request.user, mine=query.mine)
+        runs = queries.chosen_runs(
+            queries.runs_of(request.user, mine=query.mine),
+            status=query.status,
+            model=query.model,
+            environment=query.environment,
+            search=query.search,
+        )
         total, offset = runs.count(), (query.page - 1) * query.limit
         rows = list(runs[offset : offset + query.limit])
-        places = queries.places_in_queue(rows)
+        places, standings = queries.places_in_queue(rows), standings_of(rows)
         page = RunPage(
-            runs=[render_run(run, runs_ahead=places.get(run.id)) for run in rows],
+            runs=[render_run(run, runs_ahead=places.get(run.id), standing=standings[run.id]) for run in rows],
             total=total,
             page=query.page,
             limit=query.limit,
@@ -116,3 +123,9 @@ class ModelsView(ApiView):
     def get(self, request: Request) -> Response:
         """Base models that can be trained, with their prices."""
         return render(ModelsAnswer(models=trainable_models()))
+
+
+def standings_of(runs: list[Run]) -> dict[str, Standing]:
+    """How well the runs of a page do and what they have cost, by run id."""
+    rewards, costs = queries.latest_rewards(runs), subject_totals("run", [run.id for run in runs])
+    return {run.id: Standing(rewards.get(run.id), costs.get(run.id, 0)) for run in runs}

@@ -31,6 +31,25 @@ def runs_of(actor: Actor, *, mine: bool = False) -> QuerySet[Run]:
     return runs.select_related("pool").order_by("-created_at", "-id")
 
 
+def chosen_runs(runs: QuerySet[Run], *, status: str | None, model: str, environment: str, search: str) -> QuerySet[Run]:
+    """Of `runs` those in one state, on one base model, with one environment (as the configuration spells it), with `search` in
+    the name; what is None or empty chooses nothing."""
+    wanted = {
+        "state": status,
+        "base_model": model,
+        "config__environments__contains": [{"id": environment}] if environment else None,
+        "name__icontains": search,
+    }
+    return runs.filter(**{name: value for name, value in wanted.items() if value})
+
+
+def latest_rewards(runs: list[Run]) -> dict[str, float | None]:
+    """Mean reward of each run's newest step, by run id."""
+    rows = RunMetric.objects.filter(run__in=runs, superseded_by__isnull=True)
+    newest = rows.order_by("run_id", "-step").distinct("run_id").values_list("run_id", "values__reward")
+    return dict(newest)
+
+
 def queue_order(pool: Pool, *, only_eligible: bool = False) -> list[str]:
     """Ids of the waiting runs, next one first: the team with the fewest runs at work, counting those ahead in the queue, goes
     first; among equals whoever waited longest. So a team that queues a thousand runs delays nobody's first one."""

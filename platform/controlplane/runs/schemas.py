@@ -3,8 +3,9 @@
 Knows spelling only. Numbers come from `queries` and `billing.queries`.
 """
 
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -21,6 +22,11 @@ class RunsQuery(Query):
     page: Annotated[int, Field(ge=1, le=OFFSET_MAX)] = 1
     limit: Annotated[int, Field(ge=1, le=PAGE_MAX)] = 100
     mine: bool = False
+    status: Literal["QUEUED", "PENDING", "RUNNING", "PAUSING", "PAUSED", "COMPLETED", "FAILED", "STOPPED"] | None = None
+    model: Annotated[str, Field(max_length=127)] = ""
+    environment: Annotated[str, Field(max_length=255)] = ""
+    search: Annotated[str, Field(max_length=100)] = ""
+    """Part of the run's name."""
 
 
 class CreateQuery(Query):
@@ -45,6 +51,14 @@ class SamplesQuery(Query):
 class DistributionQuery(Query):
     type: Annotated[str, Field(pattern="^(rewards?|advantages?)$")] = "reward"
     step: Annotated[int, Field(ge=0)] | None = None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a list says of a run beyond its row."""
+
+    latest_reward: float | None
+    cost_microusd: int
 
 
 class FailureAnalysis(CamelAnswer):
@@ -104,6 +118,10 @@ class RunAnswer(CamelAnswer):
     segment: int
     stop_requested: bool
     usage: UsageTotals | None = None
+    latest_reward: float | None = None
+    """Mean reward of the newest step; in lists."""
+    cost_microusd: int | None = None
+    """What the run has cost so far; in lists. A single run has `usage`."""
     phase: str | None = None
     """What the holder said at its last heartbeat that it is doing; of a single run alone, while it is leased."""
     inflight_rollouts: int | None = None
@@ -213,7 +231,12 @@ class EventAnswer(Answer):
 
 
 def render_run(
-    run: Run, *, runs_ahead: int | None = None, usage: SubjectUsage | None = None, lease: Lease | None = None
+    run: Run,
+    *,
+    runs_ahead: int | None = None,
+    usage: SubjectUsage | None = None,
+    lease: Lease | None = None,
+    standing: Standing | None = None,
 ) -> RunAnswer:
     config = run.config
     return RunAnswer(
@@ -252,6 +275,8 @@ def render_run(
         segment=run.segment,
         stop_requested=run.stop_requested_at is not None,
         usage=render_usage(usage) if usage else None,
+        latest_reward=standing.latest_reward if standing else None,
+        cost_microusd=standing.cost_microusd if standing else None,
         phase=lease.phase or None if lease else None,
         inflight_rollouts=lease.inflight if lease else None,
     )

@@ -91,6 +91,20 @@ def members_of(team: Team) -> QuerySet[Membership]:
     return Membership.objects.filter(team=team).select_related("user").order_by("created_at", "id")
 
 
+def membership_of(team: Team, user_id: str) -> Membership:
+    """A user's place in the team."""
+    membership = members_of(team).filter(user_id=user_id).first()
+    if membership is None:
+        raise NotFound(f"The team has no member '{user_id}'.", hint="`prime teams members` lists them.")
+    return membership
+
+
+def is_last_admin(membership: Membership) -> bool:
+    """Locks the team's admins until the transaction ends, so that two of them cannot leave at once."""
+    admins = Membership.objects.select_for_update().filter(team_id=membership.team_id, role=Role.ADMIN).order_by("id")
+    return list(admins.values_list("id", flat=True)) == [membership.id]
+
+
 def keys_of(actor: Actor) -> list[ApiKey]:
     with acting_for(actor.user.personal_team.id):
         return list(ApiKey.objects.filter(user=actor.user, revoked_at__isnull=True).order_by("-created_at", "-id"))

@@ -98,6 +98,17 @@ class MembersView(ApiView):
         return render(MemberAnswer(data=MemberRow.of(membership)), status=201)
 
 
+class MemberView(ApiView):
+    scope = "teams"
+
+    @extend_schema(operation_id="team_members_remove", responses={204: None})
+    def delete(self, request: Request, team_id: str, user_id: str) -> Response:
+        """Take a member out of the team, or leave it. Admins only, but for oneself."""
+        actor = access.actor_for(actor_in(request).user, team_id=team_id, key=actor_in(request).key)
+        services.remove_member(actor, user_id)
+        return Response(status=204)
+
+
 class KeysView(ApiView):
     scope = "keys"
 

@@ -98,9 +98,26 @@ def add_member(actor: Actor, *, email: str, role: Role = Role.MEMBER) -> Members
     if user is None:
         raise NotFound("No user has this e-mail address.", hint="They sign up first.")
     with acting_for(actor.team_id), transaction.atomic():
+        known = Membership.objects.filter(team=actor.team, user=user).first()
+        if known is not None and role != Role.ADMIN and access.is_last_admin(known):
+            raise Conflict("The team would have no admin.", code="last_admin", hint="Make another member an admin first.")
         membership, _ = Membership.objects.update_or_create(team=actor.team, user=user, defaults={"role": role})
         record(actor, "member.added", kind="user", object_id=user.id, detail={"role": role})
     return membership
+
+
+def remove_member(actor: Actor, user_id: str) -> None:
+    """End a membership of the actor's team: an admin ends anybody's, everybody their own. A team keeps at least one admin."""
+    if user_id != actor.user_id:
+        actor.require_admin()
+    if actor.team.personal_of_id is not None:
+        raise Conflict("A personal team keeps its only member.", code="personal_team", hint="Leave a shared team.")
+    with acting_for(actor.team_id), transaction.atomic():
+        membership = access.membership_of(actor.team, user_id)
+        if access.is_last_admin(membership):
+            raise Conflict("The team would have no admin.", code="last_admin", hint="Make another member an admin first.")
+        membership.delete()
+        record(actor, "member.removed", kind="user", object_id=user_id)
 
 
 def create_key(

@@ -18,6 +18,7 @@ urlpatterns: list[URLPattern] = [
     *endpoint("user/teams", api.MyTeamsView),
     *endpoint("teams", api.TeamsView),
     *endpoint("teams/<str:team_id>/members", api.MembersView),
+    *endpoint("teams/<str:team_id>/members/<str:user_id>", api.MemberView),
     *endpoint("keys", api.KeysView),
     *endpoint("keys/<str:key_id>", api.KeyView),
 ]

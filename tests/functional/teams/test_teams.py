@@ -60,3 +60,19 @@ def test_the_slug_is_the_personal_teams():
     taken = client.patch("/api/v1/user/slug", {"slug": "bob"})
     assert taken.status_code == 409 and "already taken" in taken.json()["detail"]
     assert client.get("/api/v1/user/whoami/").json()["data"]["slug"] == "countess"
+
+
+def test_a_member_leaves_and_an_admin_removes_but_a_team_keeps_an_admin():
+    ada, bob, eve = make_member(), make_member(), make_member()
+    shared = make_shared_team(ada, bob, eve)
+    path = f"/api/v1/teams/{shared[0].team_id}/members"
+    assert client_for(bob).delete(f"{path}/{eve.actor.user_id}").json()["code"] == "admin_required"
+    assert client_for(bob).delete(f"{path}/{bob.actor.user_id}").status_code == 204
+    assert client_for(bob).get(path).status_code == 404, "who left sees nothing of the team"
+    assert client_for(ada).delete(f"{path}/{ada.actor.user_id}").json()["code"] == "last_admin"
+    demotion = client_for(ada).post(path, {"email": ada.actor.user.email, "role": "MEMBER"})
+    assert demotion.json()["code"] == "last_admin"
+    assert client_for(ada).delete(f"{path}/{eve.actor.user_id}").status_code == 204
+    assert client_for(ada).delete(f"{path}/{eve.actor.user_id}").status_code == 404
+    personal = client_for(ada).delete(f"/api/v1/teams/{ada.team_id}/members/{ada.actor.user_id}")
+    assert personal.json()["code"] == "personal_team"
