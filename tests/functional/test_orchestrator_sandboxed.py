@@ -3,6 +3,7 @@
 Engine, trainer and control plane are the small world's; the wheel is fetched over HTTP and installed by the orchestrator itself.
 """
 
+import random
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
+from tests.factories.model_socket import END_OF_TURN
 from tests.fixtures.orchestrator_world import serve, tiny, world
 from tests.fixtures.runner import ENVIRONMENT_PLACES, build_wheel, release_spec
 from trainer.contracts.base import new_id
@@ -23,6 +25,7 @@ from trainer.orchestrator.control import ControlClient, internal_client
 pytestmark = pytest.mark.timeout(300)
 
 Packed = Callable[[str], Path]
+Say = Callable[[list[int]], list[int]]
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +48,7 @@ def spec_of(kind: str, release: ReleaseSpec, **changes) -> AttemptSpec:
         "run": {
             "run": {
                 "model": {"name": "tiny"},
-                "environments": [environment],
+                "environments": [environment | {"args": changes.pop("args", {})}],
                 "max_steps": 2,
                 "batch_size": 8,
                 "rollouts_per_example": 4,
@@ -62,14 +65,15 @@ def spec_of(kind: str, release: ReleaseSpec, **changes) -> AttemptSpec:
     return AttemptSpec.model_validate(identity | {"lease_s": 30.0, "base_model": tiny(), "releases": [release]} | work)
 
 
-async def done(kind: str, wheel: Path, runner_dir: Path, artifacts: Path, **changes):
-    """The finished attempt and the control plane that heard of it."""
+async def done(kind: str, wheel: Path, runner_dir: Path, artifacts: Path, *, say: Say | None = None, **changes):
+    """The finished attempt and the world that heard of it. `say` is the engine's reply to a prompt."""
     module = wheel.name.split("-")[0]
     files = Starlette(routes=[Mount("/", StaticFiles(directory=str(wheel.parent)))])
     async with serve(files) as origin:
         identity = {"wheel_url": f"{origin}/{wheel.name}", "release_id": f"sandboxed-{module}"}
         release = release_spec(wheel, module).model_copy(update=identity)
         async with world(spec_of(kind, release, **changes), artifacts, None) as place:
+            place.engine.say = say or place.engine.say
             control = ControlClient(internal_client(place.control_url, "token"))
             finish: Finish = await attend(control, runner_dir=runner_dir, pool_token=None)
             await control.aclose()
@@ -83,6 +87,31 @@ async def test_a_run_of_a_real_environment_trains(packed: Packed, runner_dir: Pa
     assert len(trained) == 16 and all(row.preview and row.input_tokens > 0 and row.turns == 1 for row in trained)
     assert place.engine.salts == {place.control.spec.team_id}
     assert place.control.usage["sandbox_seconds", "1.tests/digit_sum.1.0"] > 0
+
+
+async def test_games_of_several_turns_train_on_what_the_engine_sampled_and_nothing_else(packed, runner_dir, tmp_path):
+    # Bytes that are no UTF-8, special tokens inside, cut off or closed: what no rendering of the text would give again.
+    draw = random.Random(0)
+    tokens = [token for token in range(261) if token != END_OF_TURN]
+
+    def say(prompt: list[int]) -> list[int]:
+        return draw.choices(tokens, k=draw.randint(1, 7)) + [END_OF_TURN] * draw.randint(0, 1)
+
+    finish, place = await done("run", packed("word_guess"), runner_dir, tmp_path, say=say, args={"turns": 3})
+    assert finish.outcome == "completed", finish
+    rows = [row for row in place.control.summaries("train") if row.trained]
+    assert len(rows) == 16 and {row.turns for row in rows} == {3}
+    heard = [tuple(prompt) + tuple(reply) for prompt, reply in place.engine.spoken]
+    for step, asked in place.trainer.batches.items():
+        assert place.control.steps()[step]["broken_prefixes"] == 0
+        assert len(asked.batch.samples) == 8, "one stream a game"
+        for sample in asked.batch.samples:
+            turns = [(p, r) for p, r in place.engine.spoken if tuple(p + r) == tuple(sample.token_ids[: len(p) + len(r)])]
+            assert tuple(sample.token_ids) in heard
+            mask = [False] * len(sample.token_ids)
+            for prompt, reply in turns:
+                mask[len(prompt) : len(prompt) + len(reply)] = [True] * len(reply)
+            assert sample.mask == mask and sum(mask) > 3
 
 
 async def test_an_import_that_fails_is_named_within_a_minute(packed: Packed, runner_dir: Path, tmp_path: Path):

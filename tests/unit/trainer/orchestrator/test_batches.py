@@ -1,5 +1,8 @@
 """From groups to the batch: the proxy's tokens as they were, masks, weights and the counts of the header."""
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from tests.factories.rollouts import make_call, make_group, make_outcome
 from trainer.contracts.base import new_id
 from trainer.contracts.rollouts import TraceReport
@@ -53,3 +56,39 @@ def test_another_component_gets_the_weights():
     assert (batch.n_rl, batch.n_ce) == (0, 4)
     assert batch.samples[0].ce_weights == [0.0, 0.0, 1.0, 1.0]
     assert batch.samples[0].rl_weights == [0.0] * 4
+
+
+TOKENS = st.lists(st.integers(1, 3), min_size=1, max_size=4).map(tuple)
+TURNS = st.lists(st.tuples(TOKENS, TOKENS, st.booleans()), min_size=1, max_size=5)
+
+
+def conversation(turns):
+    """Calls of one trace: each goes on from the one before, or from a history that was rewritten."""
+    history, calls = (0, 0), []
+    for observed, sampled, rewritten in turns:
+        prompt = (0, *history[2:]) if rewritten else history
+        calls.append(make_call(prompt, sampled))
+        history = (*prompt, *sampled, *observed)
+    return calls
+
+
+@settings(max_examples=60, deadline=None)
+@given(TURNS, st.floats(-2, 2))
+def test_the_batch_trains_exactly_the_tokens_that_were_sampled_each_once(turns, advantage):
+    calls = conversation(turns)
+    group = scored(make_group(0, 1), [advantage])
+    group.rollouts[0].outcome = make_outcome(calls=calls)
+    cut = cut_batch(new_id(), 1, [group])
+    trained = [
+        (token, logprob)
+        for sample in cut.batch.samples
+        for token, logprob, mask in zip(sample.token_ids, sample.logprobs, sample.mask, strict=True)
+        if mask
+    ]
+    sampled = [pair for call in calls for pair in zip(call.token_ids, call.logprobs, strict=True)]
+    assert sorted(trained) == sorted(sampled) and cut.batch.n_rl == len(sampled)
+    for sample in cut.batch.samples:
+        for mask, weight, credit in zip(sample.mask, sample.rl_weights, sample.advantages, strict=True):
+            assert (weight, credit) == ((1.0, advantage) if mask else (0.0, 0.0))
+        # A stream is one call's history with what it sampled: never a mixture, never rendered anew.
+        assert any(tuple(sample.token_ids) == call.prompt_ids + call.token_ids for call in calls)
