@@ -14,6 +14,7 @@ from controlplane.hub.queries import release_spec
 from controlplane.pools.bodies import StoredBody
 from controlplane.pools.errors import LeaseTaken
 from controlplane.pools.models import Lease
+from controlplane.pools.queries import base_models_served
 from controlplane.pools.services import LEASE_S, GrantedAttempt, grant_lease
 from trainer.contracts.catalogue import BaseModelSpec, load_catalogue
 from trainer.contracts.internal import (
@@ -46,9 +47,10 @@ def begin_check(release_id: str) -> GrantedAttempt | None:
 
 
 def checking_model() -> BaseModelSpec:
-    """The base model whose tokenizer and renderer a check uses. Its canned answers need no weights: any model does."""
+    """The base model whose tokenizer and renderer a check uses. Its canned answers need no weights: any model does whose
+    tokenizer is at hand, as it is for those that a pool serves."""
     catalogue = load_catalogue()
-    return catalogue[min(catalogue)]
+    return catalogue[min(base_models_served() & catalogue.keys() or catalogue)]
 
 
 class ReleaseSubject:
