@@ -1,53 +1,69 @@
-/** A run's event log as it grows: one SSE stream, resumed by the browser with Last-Event-ID. */
-import { useEffect, useState } from "react";
+/**
+ * A run's events as they happen, from a point on: one SSE stream. A dropped connection goes on behind the last event that was
+ * seen (Last-Event-ID), so that nothing is missed and nothing comes twice; the server ends the stream when the run has ended.
+ */
+import { useEffect, useRef, useState } from "react";
 import { addressOf, currentTeamId } from "./client";
+import type { components } from "./schema";
 
-export interface RunEvent {
-  seq: number;
-  kind: "state" | "log" | "step" | "eval" | "checkpoint" | "version" | "incident" | "warning";
-  step: number | null;
-  at: string;
-  payload: Record<string, unknown>;
-}
+export type RunEvent = components["schemas"]["EventAnswer"];
+export type Connection = "connecting" | "live" | "reconnecting" | "ended";
 
-const EVENTS_MAX = 20_000;
+const RETRY_MS = 3_000;
 
-export function useRunEvents(runId: string): { events: RunEvent[]; live: boolean } {
-  const [events, setEvents] = useState<RunEvent[]>([]);
-  const [live, setLive] = useState(false);
+/** `after`: the newest event known already; null while that is not known. Another `life` of the same run opens the stream again. */
+export function useRunEvents(runId: string, after: number | null, life: number, onEvents: (events: RunEvent[]) => void): Connection {
+  const [connection, setConnection] = useState<Connection>("connecting");
+  const latest = useRef({ onEvents, seen: 0 });
+  latest.current.onEvents = onEvents;
+  const isReady = after !== null;
 
   useEffect(() => {
-    const seen = new Set<number>();
+    if (after === null) return;
+    const known = latest.current;
+    known.seen = Math.max(known.seen, after);
+    let source: EventSource;
     let waiting: RunEvent[] = [];
     let frame = 0;
-    // A replay of thousands of events is drawn once per frame, not once per event.
+    let timer = 0;
+    // Thousands of events at once are drawn once per frame, not once per event.
     const flush = () => {
       frame = 0;
       const arrived = waiting;
       waiting = [];
-      setEvents((known) => [...known, ...arrived].slice(-EVENTS_MAX));
+      known.onEvents(arrived);
     };
-    const source = new EventSource(addressOf("/api/v1/rft/runs/{run_id}/events", { path: { run_id: runId }, query: { team_id: currentTeamId() } }));
     const take = (message: MessageEvent<string>) => {
       const event = JSON.parse(message.data) as RunEvent;
-      if (seen.has(event.seq)) return;
-      seen.add(event.seq);
+      if (event.seq <= known.seen) return;
+      known.seen = event.seq;
       waiting.push(event);
-      frame ||= requestAnimationFrame(flush);
+      frame ||= window.setTimeout(flush, 50);
     };
-    source.onopen = () => setLive(true);
-    source.onerror = () => setLive(false);
-    source.onmessage = take;
-    // The run has ended and all of it was sent: without this the browser would ask for it again.
-    source.addEventListener("end", () => {
-      source.close();
-      setLive(false);
-    });
+    const open = () => {
+      const query = { after: known.seen, team_id: currentTeamId() };
+      source = new EventSource(addressOf("/api/v1/rft/runs/{run_id}/events", { path: { run_id: runId }, query }));
+      source.onopen = () => setConnection("live");
+      source.onmessage = take;
+      source.onerror = () => {
+        setConnection("reconnecting");
+        // The browser goes on by itself unless the answer was no stream at all (a restart of the server, a proxy's page).
+        if (source.readyState === EventSource.CLOSED) timer = window.setTimeout(open, RETRY_MS);
+      };
+      source.addEventListener("end", () => {
+        source.close();
+        setConnection("ended");
+      });
+    };
+    setConnection("connecting");
+    open();
     return () => {
       source.close();
-      cancelAnimationFrame(frame);
+      clearTimeout(frame);
+      clearTimeout(timer);
     };
-  }, [runId]);
+    // `after` only says where to begin: later values are what the stream itself has brought.
+  }, [runId, isReady, life]);
 
-  return { events, live };
+  return connection;
 }

@@ -1,139 +1,91 @@
-/** One run as it happens: state and what to do now, curves, rollouts, log, config, cost. */
-import { useMemo, useState } from "react";
-import { useParams } from "react-router";
-import { api } from "../api/client";
+/** One run as it happens: state and what to do now, curves, rollouts, log, versions, configuration, cost. One stream feeds it. */
+import { useCallback } from "react";
+import { useParams, useSearchParams } from "react-router";
 import type { Run } from "../api/shapes";
-import { useAction } from "../api/use-action";
-import { useQuery } from "../api/use-query";
-import { type RunEvent, useRunEvents } from "../api/use-run-events";
-import { Chart } from "../design/chart";
-import { RunBadge } from "../design/badge";
-import { Card, Stat, Stats } from "../design/card";
-import { ConfirmButton } from "../design/dialog";
+import type { Connection } from "../api/use-run-events";
+import { Badge, RunBadge, type Tone } from "../design/badge";
+import { Stat, Stats } from "../design/card";
+import { duration, microDollars, ratio } from "../design/format";
 import { Heading } from "../design/heading";
-import { Notice, Problem } from "../design/notice";
+import { Problem } from "../design/notice";
 import { Skeleton } from "../design/skeleton";
 import { Tabs } from "../design/tabs";
-import { count, dollars, microDollars, ratio, words } from "../design/format";
-import { RolloutsPanel } from "./rollouts";
+import { ConfigPanel } from "./run/config-panel";
+import { CostPanel } from "./run/cost-panel";
+import { type Curves, latest } from "./run/curves-model";
+import { CurvesPanel } from "./run/curves-panel";
+import { LogsPanel } from "./run/logs-panel";
+import { type Place, RolloutsPanel } from "./run/rollouts-panel";
+import { RunActions } from "./run/run-actions";
+import "./run/run.css";
+import { StateNotice } from "./run/state-notice";
+import { HAS_ENDED, useRun } from "./run/use-run";
+import { VersionsPanel } from "./run/versions-panel";
 
-type Metrics = Record<string, number>;
-
-/** A later attempt's point replaces the earlier one of the same step: one value per step. */
-function stepsOf(events: RunEvent[]): { steps: number[]; metrics: Metrics[] } {
-  const byStep = new Map<number, Metrics>();
-  for (const event of events) {
-    if (event.kind === "step" && event.step !== null) byStep.set(event.step, (event.payload.metrics ?? {}) as Metrics);
-  }
-  const steps = [...byStep.keys()].sort((a, b) => a - b);
-  return { steps, metrics: steps.map((step) => byStep.get(step) ?? {}) };
-}
+const STREAM: Record<Connection, [text: string, tone: Tone, isLive: boolean]> = {
+  connecting: ["connecting", "wait", true],
+  live: ["live", "good", true],
+  reconnecting: ["reconnecting", "wait", true],
+  ended: ["all events are here", "", false],
+};
+const RECENT_STEPS = 20;
 
 export function RunPage() {
   const { id = "" } = useParams();
-  const query = useQuery("/api/v1/rft/runs/{run_id}", { path: { run_id: id } }, 3_000);
-  const { events, live } = useRunEvents(id);
-  const [tab, setTab] = useState("curves");
-  const run = query.data?.run;
-  if (!run) return query.problem ? <Problem of={query.problem} /> : <Skeleton what="the run" />;
+  const [search, setSearch] = useSearchParams();
+  const { run, problem, curves, happenings, connection, pulse, reload } = useRun(id);
+  const go = useCallback(
+    (changes: Record<string, string | number | undefined>) =>
+      setSearch((known) => {
+        const next = new URLSearchParams(known);
+        for (const [name, value] of Object.entries(changes)) value === undefined ? next.delete(name) : next.set(name, String(value));
+        return next;
+      }),
+    [setSearch],
+  );
+  if (!run) return <><Heading title="Run" />{problem ? <Problem of={problem} /> : <Skeleton what="the run" lines={8} />}</>;
+  const number = (name: string) => (search.get(name) === null ? undefined : Number(search.get(name)));
+  const place: Place = { step: number("step"), tag: search.get("tag") ?? "train", page: number("page") ?? 1, group: search.get("group") ?? undefined, rollout: search.get("rollout") ?? undefined };
   const tabs = [
-    { id: "curves", label: "Curves", panel: () => <Curves run={run} events={events} /> },
-    { id: "rollouts", label: "Rollouts", panel: () => <RolloutsPanel runId={id} latest={stepsOf(events).steps.at(-1)} /> },
-    { id: "log", label: "Log", panel: () => <Log events={events} /> },
-    { id: "config", label: "Config", panel: () => <pre tabIndex={0}>{JSON.stringify(run.effectiveConfig, null, 2)}</pre> },
-    { id: "cost", label: "Cost", panel: () => <Cost runId={id} /> },
+    { id: "curves", label: "Curves", panel: () => <CurvesPanel runId={id} curves={curves} happenings={happenings} onOpen={(step) => go({ tab: "rollouts", step, group: undefined, rollout: undefined })} /> },
+    { id: "rollouts", label: "Rollouts", panel: () => <RolloutsPanel runId={id} steps={curves?.steps ?? []} place={place} onGo={(change) => go({ ...change })} /> },
+    { id: "logs", label: "Logs", panel: () => <LogsPanel runId={id} pulse={pulse} /> },
+    { id: "versions", label: "Versions", panel: () => <VersionsPanel run={run} pulse={pulse} /> },
+    { id: "config", label: "Config", panel: () => <ConfigPanel run={run} /> },
+    { id: "cost", label: "Cost", panel: () => <CostPanel run={run} pulse={pulse} /> },
   ];
   return (
     <>
       <Heading title={run.name || run.id} note={<>{run.baseModel} · {run.environments.map((one) => String(one.id)).join(", ")} · <code>{run.id}</code></>}>
         <RunBadge status={run.status} />
-        <span className="muted small" role="status">{live ? "live" : "connecting"}</span>
-        <StopButton run={run} onDone={query.reload} />
+        <StreamBadge connection={connection} />
+        <RunActions run={run} onDone={reload} />
       </Heading>
+      <Problem of={problem} />
       <StateNotice run={run} />
-      <Tabs label="Parts of the run" tabs={tabs} chosen={tab} onChoose={setTab} />
+      <Figures run={run} curves={curves} />
+      <Tabs label="Parts of the run" tabs={tabs} chosen={search.get("tab") ?? "curves"} onChoose={(tab) => go({ tab })} />
     </>
   );
 }
 
-function StopButton({ run, onDone }: { run: Run; onDone: () => void }) {
-  const stop = useAction(() => api.put("/api/v1/rft/runs/{run_id}/stop", { path: { run_id: run.id } }), onDone);
-  if (!["QUEUED", "PENDING", "RUNNING"].includes(run.status)) return null;
-  return <ConfirmButton label="Stop" title="Stop the run?" action={stop} isDanger><p>Its newest adapter is kept. <code>prime train restart {run.id}</code> goes on from there.</p></ConfirmButton>;
+function StreamBadge({ connection }: { connection: Connection }) {
+  const [text, tone, isLive] = STREAM[connection];
+  return <span role="status"><Badge tone={tone} isLive={isLive}>{text}</Badge></span>;
 }
 
-function StateNotice({ run }: { run: Run }) {
-  const cause = run.failureAnalysis?.rootCause ?? run.errorMessage;
-  if (run.status === "FAILED" || run.status === "PAUSED") {
-    return (
-      <Notice tone={run.status === "FAILED" ? "bad" : "wait"} title={run.status === "FAILED" ? "The run failed." : "The run is paused."}>
-        <p>{cause}</p>
-        <p className="small">Go on with <code>prime train restart {run.id}</code> once the cause is gone.</p>
-      </Notice>
-    );
-  }
-  if (run.status === "QUEUED") return <Notice>Waiting: {run.queueReason ?? "a free place in the pool"}{run.runsAhead ? `, ${run.runsAhead} ahead` : ""}.</Notice>;
-  return run.notice ? <Notice>{run.notice}</Notice> : null;
-}
-
-function Curves({ run, events }: { run: Run; events: RunEvent[] }) {
-  const { steps, metrics } = useMemo(() => stepsOf(events), [events]);
-  const line = (name: string) => metrics.map((point) => point[name] ?? null);
-  const last = metrics.at(-1) ?? {};
-  const spread = metrics.map((point) => ({ mean: point["reward"] ?? null, std: point["reward_std"] ?? 0 }));
-  const edge = (sign: number) => spread.map(({ mean, std }) => (mean === null ? null : mean + sign * std));
-  const reward = useMemo(() => [
-    { label: "mean reward", values: spread.map((point) => point.mean) },
-    { label: "mean + σ", values: edge(1), dashed: true, colour: "--ink-soft" as const },
-    { label: "mean − σ", values: edge(-1), dashed: true, colour: "--ink-soft" as const },
-  ], [metrics]);
-  const other = useMemo(() => ({
-    loss: [{ label: "loss", values: line("loss") }],
-    entropy: [{ label: "entropy", values: line("entropy") }, { label: "mismatch KL", values: line("mismatch_kl"), colour: "--graft" as const }],
-    stale: [{ label: "mean staleness", values: line("staleness_mean") }, { label: "largest", values: line("staleness_max"), colour: "--graft" as const }],
-    failed: [{ label: "failed share", values: line("failed_fraction") }],
-  }), [metrics]);
+function Figures({ run, curves }: { run: Run; curves: Curves | undefined }) {
+  const recent = (curves?.series.step_time_s ?? []).slice(-RECENT_STEPS).filter((value) => value !== null);
+  const stepS = recent.length ? recent.reduce((sum, value) => sum + value, 0) / recent.length : undefined;
+  const left = HAS_ENDED.has(run.status) || stepS === undefined ? undefined : (run.maxSteps - run.step) * stepS;
+  const value = (name: string) => (curves ? latest(curves, name) : null);
   return (
-    <div className="stack">
-      <Stats label="Now">
-        <Stat value={`${steps.at(-1) ?? 0} / ${run.maxSteps}`} label="steps" />
-        <Stat value={ratio(last["reward"])} label="mean reward" />
-        <Stat value={ratio(last["staleness_max"], 0)} label="largest staleness" />
-        <Stat value={ratio(last["tokens_per_s"], 0)} label="tokens a second" />
-      </Stats>
-      <Chart title="Reward" steps={steps} series={reward} />
-      <div className="columns">
-        <Chart title="Loss" steps={steps} series={other.loss} />
-        <Chart title="Entropy and mismatch" steps={steps} series={other.entropy} />
-        <Chart title="Staleness" steps={steps} series={other.stale} />
-        <Chart title="Failed rollouts" steps={steps} series={other.failed} range={[0, 1]} />
-      </div>
-    </div>
-  );
-}
-
-function Log({ events }: { events: RunEvent[] }) {
-  const lines = events.filter((event) => event.kind !== "step").slice(-1000).map((event) => {
-    const { component = event.kind, message, state, reason, version } = event.payload as Record<string, string | undefined>;
-    const text = message ?? (version === undefined ? [state, reason].filter(Boolean).join(": ") : `version ${version} is served`);
-    return `${event.at.slice(11, 19)}  ${component.padEnd(13)} ${text}`;
-  });
-  return <pre className="logs" aria-live="polite">{lines.join("\n") || "Nothing logged yet."}</pre>;
-}
-
-function Cost({ runId }: { runId: string }) {
-  const { data, problem } = useQuery("/api/v1/billing/runs/{run_id}/usage", { path: { run_id: runId } }, 5_000);
-  if (!data) return problem ? <Problem of={problem} /> : <Skeleton what="the bill" />;
-  return (
-    <Card title={dollars(data.total_cost_usd)} note={`Everything this run caused, ${count(data.total_tokens)} tokens.`}>
-      <table>
-        <thead><tr><th>Meter</th><th className="number">Quantity</th><th className="number">Amount</th></tr></thead>
-        <tbody>
-          {data.meters.map((row) => (
-            <tr key={`${row.meter} ${row.price_version}`}><td>{words(row.meter)}</td><td className="number">{count(row.quantity)}</td><td className="number">{microDollars(row.amount_microusd)}</td></tr>
-          ))}
-        </tbody>
-      </table>
-    </Card>
+    <Stats label="Figures of the run">
+      <Stat label="Steps" value={`${run.step} / ${run.maxSteps}`} note={left === undefined ? undefined : `about ${duration(left)} to go`} />
+      <Stat label="Mean reward" value={ratio(value("reward"), 3)} note="of the newest step" />
+      <Stat label="Largest staleness" value={ratio(value("staleness_max"), 0)} note="steps behind" />
+      <Stat label="Trained tokens a second" value={ratio(value("tokens_per_s"), 0)} />
+      <Stat label="Cost so far" value={run.usage ? microDollars(run.usage.totalMicrousd) : "—"} note="itemised under Cost" />
+    </Stats>
   );
 }

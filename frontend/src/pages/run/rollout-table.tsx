@@ -1,0 +1,36 @@
+/** The rollouts of one group beside one another. */
+import type { components } from "../../api/schema";
+import { Badge, type Tone } from "../../design/badge";
+import { type Column, Table } from "../../design/table";
+import { count, ratio } from "../../design/format";
+import type { Group } from "./rollouts-panel";
+
+type Rollout = components["schemas"]["RolloutRow"];
+
+export const rolloutTone = (state: string): Tone => (state === "ok" ? "good" : state === "infrastructure" || state === "stale" || state === "cancelled" ? "wait" : "bad");
+
+export function RolloutTable({ group, onOpen }: { group: Group; onOpen: (id: string) => void }) {
+  const columns: Column<Rollout>[] = [
+    {
+      name: "Answer",
+      cell: (row) => (
+        <>
+          <button type="button" className="link answer" onClick={() => onOpen(row.id)}>{row.preview || "(it said nothing)"}</button>
+          {row.error && <div className="small problem-line">{row.error}</div>}
+        </>
+      ),
+    },
+    { name: "State", sortBy: (row) => row.state, cell: (row) => <Badge tone={rolloutTone(row.state)} isPlain>{row.state}</Badge> },
+    { name: "Reward", kind: "number", sortBy: (row) => row.reward, cell: (row) => ratio(row.reward, 3) },
+    { name: "Advantage", kind: "number", sortBy: (row) => row.advantage, cell: (row) => ratio(row.advantage, 3) },
+    { name: "Turns", kind: "number", sortBy: (row) => row.turns, cell: (row) => row.turns },
+    { name: "Tokens", kind: "number", sortBy: (row) => row.output_tokens, cell: (row) => <span className="nowrap">{count(row.input_tokens)} → {count(row.output_tokens)}</span> },
+    { name: "Time", kind: "number", sortBy: (row) => row.duration_s, cell: (row) => <span className="nowrap">{ratio(row.duration_s)} s</span> },
+  ];
+  return (
+    <section className="stack tight" aria-label="Chosen group">
+      <h3>{group.task_key || `Task ${group.task}`} <span className="muted">· {group.environment} · version {group.policy_version}</span></h3>
+      <Table caption={`Rollouts of ${group.task_key || `task ${group.task}`}`} columns={columns} rows={group.rollouts} rowKey={(row) => row.id} />
+    </section>
+  );
+}
