@@ -15,6 +15,7 @@ from trainer.inference.lanes import Ints, Lanes
 from trainer.inference.limits import EngineLimits
 from trainer.inference.lora import AdapterSlots
 from trainer.inference.sequence import FinishReason, Sequence, SequenceState
+from trainer.inference.shared_prompts import SharedPrompts
 
 
 class Scheduler:
@@ -29,6 +30,7 @@ class Scheduler:
         self.running: list[Sequence] = []
         """In the order of admission."""
         self.by_lane: dict[int, Sequence] = {}
+        self._prompts = SharedPrompts(limits.block_tokens)
 
     def add(self, sequence: Sequence) -> None:
         assert sequence.state is SequenceState.WAITING
@@ -60,9 +62,12 @@ class Scheduler:
 
     def _start(self, sequence: Sequence, key: int) -> None:
         sequence.adapter_key = key
-        sequence.blocks = self._cache.take(self._cache.blocks_needed(self._tokens_max(sequence)))
+        source, shared = self._prompts.join(sequence)
+        read = self._cache.share(source.blocks[:shared]) if source is not None else []
+        sequence.blocks = read + self._cache.take(self._cache.blocks_needed(self._tokens_max(sequence)) - len(read))
         lane = sequence.lane = self._lanes.take(sequence.prompt, sequence.blocks)
         sampling, lanes = sequence.sampling, self._lanes
+        lanes.computed[lane] = shared * self._limits.block_tokens
         lanes.adapter_key[lane] = key
         lanes.temperature[lane] = sampling.temperature
         lanes.top_p[lane], lanes.top_k[lane], lanes.min_p[lane] = sampling.top_p, sampling.top_k, sampling.min_p
@@ -79,7 +84,8 @@ class Scheduler:
     def plan(self) -> tuple[Ints, Ints]:
         """Lanes of the next step, sorted by adapter, and the tokens that each computes.
 
-        Everyone's next token comes first; what is left of the step's budget goes to prompts, in the order of admission.
+        Everyone's next token comes first; what is left of the step's budget goes to prompts, in the order of admission, so that
+        a shared prompt is never read before the step that computes it.
         """
         lanes_B = np.fromiter((sequence.lane for sequence in self.running), np.int64, len(self.running))
         new_B = self._lanes.known[lanes_B] - self._lanes.computed[lanes_B]
@@ -105,6 +111,11 @@ class Scheduler:
         sequence.state = SequenceState.FINISHED
 
     def _give_back(self, sequence: Sequence) -> None:
+        heir = self._prompts.leave(sequence)
+        if heir is not None:
+            # Cut off in the middle of its prompt: the next member goes on where it stopped.
+            computed = self._lanes.computed
+            computed[heir.lane] = min(computed[heir.lane], computed[sequence.lane])
         self.running.remove(sequence)
         del self.by_lane[sequence.lane]
         self._lanes.give_back(sequence.lane)
