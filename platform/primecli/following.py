@@ -13,11 +13,12 @@ from primecli.output import CliError, ExitCode, cell
 from primecli.session import Session
 from trainer.contracts.events import EventKind, RunState
 
-SHOWN_METRICS = ("reward", "loss", "entropy", "mismatch_kl", "failed_fraction", "staleness_max")
+SHOWN_METRICS = ("reward", "loss", "entropy", "mismatch_kl", "error_rate", "staleness_max")
 
 
 def follow_run(cli: Session, run_id: str, *, cursor: str = "0", lines: bool = True) -> dict[str, Any]:
-    """Print events as they come until the run has ended, and return the run. A pause is not an end."""
+    """Print events as they come until the run has ended or is paused, and return the run. A pause lasts until somebody resumes
+    the run: whoever waits is told how, instead of waiting with no end in sight."""
     run = cli.client.get(f"/rft/runs/{run_id}")["run"]
     with cli.terminal.progress(unit="steps") as progress:
         bar = progress.add_task(run.get("name") or run_id, total=run.get("maxSteps"))
@@ -26,6 +27,9 @@ def follow_run(cli: Session, run_id: str, *, cursor: str = "0", lines: bool = Tr
                 cli.terminal.line(event.data, event_line(event.data))
             if event.data.get("step"):
                 progress.update(bar, completed=event.data["step"])
+            if _rests(cli, run_id, event):
+                cli.terminal.note(f"the run is PAUSED and waits; go on with: prime train resume {run_id}")
+                break
     return dict(cli.client.get(f"/rft/runs/{run_id}")["run"])
 
 
@@ -35,12 +39,21 @@ def _until_final(cli: Session, run_id: str, cursor: str) -> Iterator[ServerEvent
         yield from (event for event in events if event.kind != END)
 
 
+def _rests(cli: Session, run_id: str, event: ServerEvent) -> bool:
+    """Whether this event is a pause, and the last thing that happened: a resumed run has pauses in its history."""
+    if event.data.get("kind") != EventKind.STATE or event.data.get("payload", {}).get("state") != RunState.PAUSED:
+        return False
+    newest = cli.client.get(f"/rft/runs/{run_id}/logs", tail_lines=1)["cursor"]
+    return bool(event.data["seq"] >= newest)
+
+
 def raise_unless_completed(run: dict[str, Any], what: str = "run") -> None:
-    """A followed run that failed or was stopped is exit code 6, with the reason the server gives."""
+    """A followed run that failed, was stopped or is paused is exit code 6, with the reason the server gives."""
     if run["status"] != RunState.COMPLETED:
         reason = run.get("errorMessage") or run.get("error_message") or run.get("queueReason") or ""
+        verb = "is" if run["status"] == RunState.PAUSED else "ended"
         raise CliError(
-            f"the {what} ended {run['status']}" + (f": {reason}" if reason else ""), ExitCode.RUN_FAILED, code="run_failed"
+            f"the {what} {verb} {run['status']}" + (f": {reason}" if reason else ""), ExitCode.RUN_FAILED, code="run_failed"
         )
 
 

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import random
 from datetime import UTC, datetime
 
 import pytest
@@ -12,9 +13,11 @@ from controlplane.adapters.models import Adapter
 from controlplane.billing.price_book import publish_prices
 from controlplane.billing.queries import subject_usage
 from controlplane.core.tenancy import acting_as_system
+from controlplane.pools.models import Lease
 from controlplane.pools.services import take_back
 from controlplane.runs import services
 from controlplane.runs.models import Checkpoint, Rollout, Run, RunEvent, RunMetric
+from controlplane.runs.queries import metrics_of
 from controlplane.runs.schemas import render_run
 from tests.factories.runs import DIGEST, fresh, holder_client, lease_run, make_funded_member, make_pool, make_run
 from trainer.contracts.events import FailureCode, RunState
@@ -236,6 +239,23 @@ def test_metrics_have_one_value_per_step_after_a_resume(pool, holder, granted, r
     assert [(row.step, row.attempt) for row in current] == [(1, 1), (2, 1), (3, 2)]
     assert RunMetric.objects.filter(run=run).count() == 6, "the branch that was left is kept"
     assert fresh(run).step == 3
+
+
+def test_wherever_attempts_resume_each_step_has_one_value_and_nothing_is_forgotten(pool, granted, run, system):
+    """The kind: numbers beyond the step that a run was resumed from, which were ignored or doubled elsewhere."""
+    rng, token, values, reported = random.Random(0), granted.token, {}, 0
+    for attempt in range(1, 7):
+        first = rng.randint(1, max(values, default=0) + 1)
+        last = first + rng.randint(0, 4)
+        events = [step_event(number, step, reward=attempt / 10) for number, step in enumerate(range(first, last + 1), 1)]
+        post(holder_client(token), "events", events=events)
+        values = {step: reward for step, reward in values.items() if step < first}
+        values |= dict.fromkeys(range(first, last + 1), attempt / 10)
+        reported += len(events)
+        take_back(Lease.objects.get(released_at__isnull=True).id, reason="died", only_expired=False)
+        token = lease_run(pool).token
+    assert [(row.step, row.values["reward"]) for row in metrics_of(run)] == sorted(values.items())
+    assert RunMetric.objects.filter(run=run).count() == reported
 
 
 def test_a_later_attempt_replaces_the_rollouts_of_a_step(pool, holder, granted, run, system):

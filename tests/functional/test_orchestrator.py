@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse
 from tests.fixtures.orchestrator_world import World, answer, release, tiny, versions, world
 from trainer.contracts.base import new_id
 from trainer.contracts.internal import AttemptSpec, Finish, ServedModel
-from trainer.contracts.rollouts import RolloutEnd, TenantError
+from trainer.contracts.rollouts import RolloutEnd, TenantError, TraceReport
 from trainer.contracts.run_config import EvalConfig, RunConfig
 from trainer.orchestrator.__main__ import attend
 from trainer.orchestrator.control import ControlClient, internal_client
@@ -146,6 +146,46 @@ async def test_a_failing_minority_is_masked_and_never_a_reward_of_zero(tmp_path:
         assert "digits/__init__.py:7" in rows[rollout_id].error
     samples = [sample for batch in place.trainer.batches.values() for sample in batch.batch.samples]
     assert {advantage for sample in samples for advantage in sample.advantages} == {0.0}
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "is_billed"), [("tenant", "environment_failing", True), ("infrastructure", "rollouts_lost", False)]
+)
+async def test_nine_failures_in_ten_teach_nothing_are_charted_and_pause_the_run(tmp_path: Path, fault, code, is_billed):
+    """The kind: rollouts that fail before they are played, once counted as real rewards of 0. Groups that have too few good
+    members are dropped, the rest is compared among the good ones alone, and what we break is free."""
+    numbers = count()
+
+    async def play(asked, runner):
+        number, trace_id = next(numbers), new_id()
+        is_bad = number >= 16 and number % 10 > 0
+        if is_bad and fault == "infrastructure":
+            place.engine.lies_left = max(0, place.engine.lies_left) + 1
+        try:
+            await runner.generate(asked, trace_id, [257, 49, 43, 49])
+        except HTTPStatusError:
+            return RolloutEnd(state="failed", traces=[TraceReport(trace_id=trace_id, state="failed")])
+        if is_bad and fault == "tenant":
+            error = TenantError(type="ConnectionError", message="the session was not reset")
+            return RolloutEnd(
+                state="failed", traces=[TraceReport(trace_id=trace_id, state="failed", errors=[error])], fault="tenant"
+            )
+        return RolloutEnd(state="ok", traces=[TraceReport(trace_id=trace_id, state="ok", reward=1.0, turns=1)])
+
+    config = run_config(max_steps=50, failure_pause_fraction=0.5)
+    async with world(run_spec(config=config), tmp_path, play) as place:
+        finish = await attempt(place)
+    assert (finish.outcome, finish.code) == ("paused", code)
+    rows = place.control.summaries()
+    broken = [row for row in rows if row.state in {"failed", "infrastructure"}]
+    assert len(broken) >= 5
+    assert not any(row.trained or row.reward is not None for row in broken)
+    assert {row.billed for row in broken} == {is_billed}
+    samples = [sample for batch in place.trainer.batches.values() for sample in batch.batch.samples]
+    assert samples and {advantage for sample in samples for advantage in sample.advantages} == {0.0}, "no failure was a 0"
+    billed = [row for row in rows if row.billed]
+    usage = place.control.usage
+    assert sum(q for (meter, _), q in usage.items() if meter == "rollout_input_tokens") == sum(r.input_tokens for r in billed)
 
 
 async def test_a_run_pauses_with_the_reason_when_most_rollouts_fail(tmp_path: Path):
@@ -395,7 +435,7 @@ async def test_an_evaluation_rollout_that_never_returns_delays_nothing_for_good(
     plan = {"environments": [{"id": "acme/digits", "timeout": 2.0}], "interval": 4, "num_examples": 2}
     async with world(run_spec(config=run_config(eval=plan)), tmp_path, play) as place:
         finish = await attempt(place)
-    assert finish.outcome == "completed"
+    assert finish.outcome == "completed" and sorted(place.control.steps()) == [1, 2, 3, 4]
     first = next(event for event in place.control.of_kind("eval") if event.step == 0)
     assert (first.payload["rollouts"], first.payload["failed"]) == (2, 1)
 

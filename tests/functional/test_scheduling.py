@@ -115,6 +115,24 @@ def test_a_launch_that_fails_gives_the_lease_back(pool, ann, launcher):
     assert live_leases() == [] and fresh(run).state == RunState.QUEUED and fresh(run).lost_attempts == 1
 
 
+def test_a_launch_task_that_is_delivered_again_while_it_works_starts_nothing_twice(pool, ann, launcher, monkeypatch):
+    """The kind: a broker that redelivers what takes longer than its visibility timeout (on a real one: tests/reliability)."""
+    deliveries, start = [1], launcher.start
+
+    def slow(job: Job) -> Holder:
+        if len(deliveries) < 4:
+            deliveries.append(1)
+            runs.schedule_runs()
+        return start(job)
+
+    monkeypatch.setattr(launcher, "start", slow)
+    run = make_run(ann)
+    runs.schedule_runs()
+    runs.schedule_runs()
+    assert len(deliveries) > 1 and len(launcher.jobs) == 1
+    assert fresh(run).attempt == 1 and len(live_leases()) == 1
+
+
 def test_an_expired_lease_requeues_the_run_with_the_next_attempt(pool, ann, launcher, shift_clock):
     run = make_run(ann)
     runs.schedule_runs()

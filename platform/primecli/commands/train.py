@@ -178,19 +178,22 @@ def get(ctx: typer.Context, run_id: RunArgument, output: OutputOption = OutputFo
 def logs(
     ctx: typer.Context,
     run_id: RunArgument,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the run ends.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the run ends or is paused.")] = False,
     tail: Annotated[int, typer.Option("--tail", "-n", min=1, max=10_000, help="Lines from the end.")] = 500,
     search: Annotated[str | None, typer.Option("--search", help="Only lines with this text.")] = None,
     level: Annotated[str | None, typer.Option("--level", help="Only this level.")] = None,
-    component: Annotated[str | None, typer.Option("--component", help="orchestrator, trainer, inference or env-server.")] = None,
+    component: Annotated[
+        str | None, typer.Option("--component", help="orchestrator, trainer, engine, sandbox, environment, worker, ...")
+    ] = None,
+    env: Annotated[str | None, typer.Option("--env", help="Only lines of this environment, by its name.")] = None,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Print a run's log. With -f: every event from the first on, without gap or repeat, until the run ends."""
+    """Print a run's log. With -f: every event from the first on, without gap or repeat, until the run ends or is paused."""
     cli = session_of(ctx, output)
     if follow:
         follow_run(cli, run_id)
         return
-    asked = {"tail_lines": tail, "search": search, "level": level, "component": component}
+    asked = {"tail_lines": tail, "search": search, "level": level, "component": component, "env_name": env}
     reply = cli.client.get(f"{RUNS}/{run_id}/logs", **asked)
     cli.terminal.data(reply)
     if not cli.terminal.is_json:

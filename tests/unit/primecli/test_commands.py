@@ -151,6 +151,22 @@ class TestTrain:
         assert json.loads(done.stdout.strip().splitlines()[-1])["run"]["status"] == "FAILED"
         assert "import failed" in json.loads(done.stderr.strip().splitlines()[-1])["error"]["message"]
 
+    def test_following_a_run_that_is_paused_says_how_to_go_on_and_ends(self, training):
+        states = ["PAUSED", "RUNNING", "PAUSED"]
+        frames = [
+            (str(seq), {"seq": seq, "kind": "state", "step": None, "at": "2026-11-29T10:00:01Z", "payload": {"state": state}})
+            for seq, state in enumerate(states, 1)
+        ]
+        training.routes |= {
+            ("GET", "/api/v1/rft/runs/crun/events"): events(*frames),
+            ("GET", "/api/v1/rft/runs/crun/logs"): {"logs": "", "cursor": 3},
+            ("GET", "/api/v1/rft/runs/crun"): {"run": RUN | {"status": "PAUSED"}},
+        }
+        done = training.run("train", "logs", "crun", "-f")
+        assert done.exit_code == 0, done.output
+        assert done.stdout.count("PAUSED") == 2, "the pause in its history was no end"
+        assert "prime train resume crun" in done.stderr
+
     def test_verbs_are_not_taken_for_files(self, training):
         training.routes["GET", "/api/v1/rft/runs"] = {"runs": [RUN], "total": 1, "page": 1, "limit": 20, "total_pages": 1}
         done = training.run("train", "list")

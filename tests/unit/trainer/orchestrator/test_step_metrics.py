@@ -35,6 +35,15 @@ def test_rewards_are_those_of_trained_rollouts_by_environment():
     assert (metrics["rollouts"], metrics["rollouts_failed"], metrics["broken_prefixes"]) == (3, 1, 2)
 
 
+def test_what_masking_hides_is_charted_beside_it():
+    """The kind: a mean over the survivors looks well while nearly everything fails."""
+    lost = [item(None, state="infrastructure", trained=False) for _ in range(7)]
+    broken = [item(None, state=state, trained=False) for state in ("failed", "incomplete")]
+    dropped = [item(1.0, state="stale", trained=False), item(None, state="cancelled", trained=False)]
+    metrics = cut_metrics([item(1.0), *lost, *broken, *dropped], broken_prefixes=0)
+    assert (metrics["reward"], metrics["reward_unmasked"], metrics["error_rate"]) == (1.0, 0.1, 0.9)
+
+
 def test_staleness_is_a_histogram_of_trained_rollouts():
     metrics = cut_metrics([item(1.0, staleness=age) for age in (0, 1, 1)], broken_prefixes=0)
     assert (metrics["staleness_mean"], metrics["staleness_max"]) == (2 / 3, 1)
