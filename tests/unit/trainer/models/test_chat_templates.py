@@ -8,7 +8,8 @@ from trainer.contracts.catalogue import catalogue_folder, load_catalogue
 from trainer.inference.tool_calls import split_tool_calls
 
 TEMPLATE = (catalogue_folder() / str(load_catalogue()["smollm2"].chat_template)).read_text()
-DEFAULT_SYSTEM = "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n"  # the model's own words
+# The model's own words.
+DEFAULT_SYSTEM = "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n"
 ADD = {
     "type": "function",
     "function": {"name": "add", "description": "The sum of a and b.", "parameters": {"properties": {"a": {}, "b": {}}}},
