@@ -54,9 +54,17 @@ class Newcomer:
 
     def top_up(self, dollars: int) -> None:
         self.go("Billing")
-        self.page.get_by_label(re.compile("amount", re.IGNORECASE)).fill(str(dollars))
-        self.page.get_by_role("button", name=re.compile("top up|add", re.IGNORECASE)).click()
-        expect(self.page.get_by_text(f"${dollars}.00").first).to_be_visible()
+        self.page.get_by_role("button", name="Top up").click()
+        dialog = self.page.get_by_role("dialog")
+        dialog.get_by_label("Amount").fill(str(dollars))
+        dialog.get_by_role("button", name="Add to the wallet").click()
+        expect(dialog).to_have_count(0)
+        expect(self.figure("Balance")).to_contain_text(f"${dollars}.00")
+
+    def figure(self, label: str) -> Locator:
+        """The value that stands under this label in a strip of figures."""
+        term = self.page.get_by_role("term").filter(has_text=re.compile(f"^{label}$"))
+        return self.page.locator(".stat").filter(has=term)
 
     def see_green(self, environment: str) -> None:
         self.go("Environments")
@@ -73,11 +81,44 @@ class Newcomer:
         badge = self.page.get_by_role("main").locator(".badge", has_text=re.compile(f"^{state}$"))
         expect(badge.first).to_be_visible(timeout=RUN_DEADLINE_MS)
 
+    def stop_run(self) -> None:
+        self.page.get_by_role("button", name="Stop", exact=True).click()
+        self.page.get_by_role("dialog").get_by_role("button", name="Stop it").click()
+        self.await_state("stopped")
 
-def open_numbers(page: Page, chart: str) -> Locator:
-    """The numbers of a chart as a table."""
-    page.get_by_label(f"{chart} as a table").click()
-    return page.get_by_role("region", name=f"{chart}: numbers")
+    def read_tokens_of_the_newest_step(self) -> list[list[str]]:
+        """From the curves over step, group and rollout to its tokens; the rows of their table."""
+        self.tab("Curves")
+        self.page.get_by_role("button", name="Open its rollouts").click()
+        self.page.get_by_role("region", name="Groups").locator("tbody").get_by_role("button").first.click()
+        self.page.get_by_role("region", name="Rollouts of").locator("tbody").get_by_role("button").first.click()
+        expect(self.page.get_by_role("heading", name="Conversation")).to_be_visible()
+        tokens = self.page.locator("section.card").filter(has=self.page.get_by_role("heading", name="Tokens", exact=True))
+        tokens.get_by_role("button", name="As a table").click()
+        rows = tokens.get_by_role("region", name="Tokens as a table").locator("tbody tr")
+        expect(rows.first).to_be_visible()
+        return [row.locator("th, td").all_inner_texts() for row in rows.all()]
+
+    def deploy_newest(self) -> str:
+        """Serve the newest version from the run's page; the name it is served as."""
+        self.tab("Versions")
+        row = self.page.get_by_role("region", name="Adapter versions").locator("tbody tr").first
+        name = row.locator("code").first.inner_text()
+        row.get_by_role("button", name=re.compile("^Deploy version")).click()
+        expect(row.get_by_role("link", name="Talk to it")).to_be_visible(timeout=RUN_DEADLINE_MS)
+        return name
+
+    def ask(self, question: str) -> str:
+        """Send one message in the chat; the name of the model that answered."""
+        self.page.get_by_label("Message").fill(question)
+        self.page.get_by_role("button", name="Send").click()
+        answer = self.page.get_by_role("log").get_by_role("article").last
+        expect(answer).to_contain_text("answered by", timeout=RUN_DEADLINE_MS)
+        return answer.locator("code").first.inner_text()
+
+    def tab(self, name: str) -> None:
+        self.page.get_by_role("tab", name=name, exact=True).click()
+        expect(self.page.locator(".skeleton")).to_have_count(0)
 
 
 def steps_in(numbers: Locator) -> list[int]:

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.browser import deeds
-from tests.e2e.browser.newcomer import Newcomer, open_numbers, steps_in
+from tests.e2e.browser.newcomer import Newcomer, steps_in
 from tests.fixtures.live_stack import LiveStack
 
 STEPS_TO_SEE = 3
@@ -41,25 +41,56 @@ def test_a_newcomer_gets_from_sign_up_to_a_charged_run(visit, tmp_path: Path, re
 
 @pytest.mark.heavy
 @pytest.mark.timeout(600)
-def test_a_run_is_followed_live_over_a_restart_of_the_server(visit, live_stack: LiveStack, make_person) -> None:
-    person = make_person()
+def test_a_run_is_followed_live_over_a_restart_and_its_adapter_answers(visit, live_stack: LiveStack, tmp_path: Path) -> None:
+    window = visit()
+    page = window.page
+    someone = Newcomer(page, window.origin, tmp_path)
+    someone.sign_up()
+    person = someone.make_key()
+    someone.top_up(5)
     environment = deeds.push(person, "digit_sum")
-    run_id = deeds.start_run(person, environment, name="followed", max_steps=400)
-    window = visit(person)
-    page = window.open(f"/runs/{run_id}")
-    expect(page.get_by_text("running", exact=True).first).to_be_visible(timeout=LIVE_DEADLINE_S * 1000)
-    numbers = open_numbers(page, "Reward")
+    evaluation_id = deeds.evaluate(person, environment, "tiny", 8)
+    deeds.start_run(person, environment, name="followed", max_steps=400, adapters__interval=5)
+    someone.open_run("followed")
+    _follow_over_a_restart(window, live_stack)
+    someone.stop_run()
+    _check_tokens(someone.read_tokens_of_the_newest_step())
+    served = someone.deploy_newest()
+    page.get_by_role("link", name="Talk to it").first.click()
+    assert someone.ask("3+4?") == served
+    someone.go("Evaluations")
+    page.get_by_role("main").get_by_role("link").filter(has_text=re.compile(environment)).first.click()
+    expect(page).to_have_url(re.compile(evaluation_id))
+    someone.go("Billing")
+    for meter in ("rollout input tokens", "rollout output tokens", "training tokens", "inference output tokens"):
+        expect(page.get_by_role("cell", name=meter, exact=True).first).to_be_visible()
+    assert "$0.00" not in someone.figure("Spent so far").locator("dd").inner_text().split()
+
+
+def _follow_over_a_restart(window: Any, stack: LiveStack) -> None:
+    """The curve grows without a reload, also across a server that dies, and has every step once."""
+    page = window.page
     page.evaluate("() => { window.isTheSamePage = true }")
+    page.get_by_label("Reward as a table").click(timeout=LIVE_DEADLINE_S * 1000)
+    numbers = page.get_by_role("region", name="Reward: numbers")
     before = _await_step(page, numbers, STEPS_TO_SEE)
     with window.watch.outage():
-        _kill_web(live_stack)
+        _kill_web(stack)
         after = _await_step(page, numbers, before + STEPS_TO_SEE)
+        expect(page.get_by_text("live", exact=True)).to_be_visible()
     steps = steps_in(numbers)
-    assert steps == list(range(steps[0], steps[-1] + 1)) and steps[-1] >= after
+    assert steps == list(range(steps[0], steps[-1] + 1))
+    assert steps[-1] >= after
     assert page.evaluate("() => window.isTheSamePage")
-    page.get_by_role("button", name="Stop", exact=True).click()
-    page.get_by_role("dialog").get_by_role("button", name="Stop", exact=True).click()
-    expect(page.get_by_text("stopped", exact=True).first).to_be_visible(timeout=LIVE_DEADLINE_S * 1000)
+
+
+def _check_tokens(rows: list[list[str]]) -> None:
+    """What the model wrote is sampled, trained on, and has a log-probability; what it read has none."""
+    sampled = [row for row in rows if row[3] == "sampled"]
+    read = [row for row in rows if row[3] == "read"]
+    assert sampled and read and len(sampled) + len(read) == len(rows)
+    assert all(float(row[5].replace("−", "-")) <= 0 for row in sampled)
+    assert all(row[4] == "no" and row[5] == "—" for row in read)
 
 
 def _await_step(page: Page, numbers: Any, step: int) -> int:
