@@ -23,5 +23,6 @@ pytest_plugins = [
     "tests.fixtures.live_stack",
     "tests.fixtures.s3",
     "tests.fixtures.runner",
+    "tests.fixtures.models",
     "tests.fixtures.gates",
 ]
