@@ -12,8 +12,7 @@ from controlplane.hub.queries import release_spec
 from controlplane.pools.bodies import StoredBody
 from controlplane.pools.masking import masker
 from controlplane.pools.models import Lease
-from controlplane.pools.queries import pool_spec
-from controlplane.pools.services import LEASE_S
+from controlplane.pools.orders import orders_of
 from trainer.contracts.catalogue import load_catalogue
 from trainer.contracts.internal import (
     AttemptSpec,
@@ -38,15 +37,8 @@ class EvalSubject:
 
     def attempt_spec(self, row: Evaluation, lease: Lease) -> AttemptSpec:
         return AttemptSpec(
-            kind="eval",
-            subject_id=row.id,
-            team_id=row.team_id,
-            attempt=lease.attempt,
-            segment=lease.segment,
-            fencing_token=lease.fencing_token,
-            lease_s=LEASE_S,
+            **orders_of(lease),
             base_model=load_catalogue()[row.base_model],
-            pool=pool_spec(lease.pool) if lease.pool else None,
             eval=EvalConfig.model_validate(row.config),
             served_model=ServedModel.model_validate(row.served_model),
             releases=[release_spec(release_by_id(row.release_id))],

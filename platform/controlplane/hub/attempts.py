@@ -14,6 +14,7 @@ from controlplane.hub.queries import release_spec
 from controlplane.pools.bodies import StoredBody
 from controlplane.pools.errors import LeaseTaken
 from controlplane.pools.models import Lease
+from controlplane.pools.orders import orders_of
 from controlplane.pools.queries import base_models_served
 from controlplane.pools.services import LEASE_S, GrantedAttempt, grant_lease
 from trainer.contracts.catalogue import BaseModelSpec, load_catalogue
@@ -61,13 +62,7 @@ class ReleaseSubject:
 
     def attempt_spec(self, row: Release, lease: Lease) -> AttemptSpec:
         return AttemptSpec(
-            kind="release",
-            subject_id=row.id,
-            team_id=row.team_id,
-            attempt=lease.attempt,
-            segment=lease.segment,
-            fencing_token=lease.fencing_token,
-            lease_s=LEASE_S,
+            **orders_of(lease),
             base_model=checking_model(),
             releases=[release_spec(row)],
         )

@@ -6,8 +6,7 @@ from controlplane.hub.access import release_by_id
 from controlplane.hub.queries import release_spec
 from controlplane.pools.bodies import StoredBody
 from controlplane.pools.models import Lease
-from controlplane.pools.queries import pool_spec
-from controlplane.pools.services import LEASE_S
+from controlplane.pools.orders import orders_of
 from controlplane.runs import access, lifecycle, reports
 from controlplane.runs.models import Run
 from trainer.contracts.catalogue import load_catalogue
@@ -32,15 +31,8 @@ class RunSubject:
 
     def attempt_spec(self, row: Run, lease: Lease) -> AttemptSpec:
         return AttemptSpec(
-            kind="run",
-            subject_id=row.id,
-            team_id=row.team_id,
-            attempt=lease.attempt,
-            segment=lease.segment,
-            fencing_token=lease.fencing_token,
-            lease_s=LEASE_S,
+            **orders_of(lease),
             base_model=load_catalogue()[row.base_model],
-            pool=pool_spec(lease.pool) if lease.pool else None,
             run=RunConfig.model_validate(row.config),
             releases=[release_spec(release_by_id(release_id)) for release_id in row.releases],
             init_from=row.init_from or None,
