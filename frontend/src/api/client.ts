@@ -10,6 +10,12 @@ export type Method = "get" | "post" | "put" | "patch" | "delete";
 export type PathsWith<M extends Method> = { [P in keyof paths]: paths[P][M] extends undefined ? never : P }[keyof paths];
 type Operation<P extends keyof paths, M extends Method> = NonNullable<paths[P][M]>;
 
+interface Options {
+  signal?: AbortSignal;
+  /** Idempotency key: however often the same change is sent under it, it happens once. */
+  once?: string;
+}
+
 type PathPart<O> = O extends { parameters: { path: infer V } } ? { path: V } : { path?: undefined };
 type QueryPart<O> = O extends { parameters: { query?: infer V } } ? { query?: V } : { query?: undefined };
 type BodyPart<O> = O extends { requestBody: { content: { "application/json": infer V } } }
@@ -17,18 +23,17 @@ type BodyPart<O> = O extends { requestBody: { content: { "application/json": inf
   : O extends { requestBody?: { content: { "application/json": infer V } } }
     ? { body?: V }
     : { body?: undefined };
-export type RequestOf<P extends keyof paths, M extends Method> = PathPart<Operation<P, M>> & QueryPart<Operation<P, M>> & BodyPart<Operation<P, M>> & { signal?: AbortSignal };
+export type RequestOf<P extends keyof paths, M extends Method> = PathPart<Operation<P, M>> & QueryPart<Operation<P, M>> & BodyPart<Operation<P, M>> & Options;
 
 type Json<A> = A extends { content: { "application/json": infer T } } ? T : undefined;
 type Success<R> = R extends { 200: infer A } ? Json<A> : R extends { 201: infer A } ? Json<A> : undefined;
 export type AnswerOf<P extends keyof paths, M extends Method> = Operation<P, M> extends { responses: infer R } ? Success<R> : never;
 
 type Arguments<P extends keyof paths, M extends Method> = Record<never, never> extends RequestOf<P, M> ? [request?: RequestOf<P, M>] : [request: RequestOf<P, M>];
-interface LooseRequest {
+interface LooseRequest extends Options {
   path?: object;
   query?: object;
   body?: unknown;
-  signal?: AbortSignal;
 }
 
 const DEADLINE_MS = 30_000;
@@ -56,21 +61,22 @@ export function addressOf(path: string, { path: values = {}, query = {} }: Loose
   return text ? `${filled}?${text}` : filled;
 }
 
-export function headersFor(method: string, hasBody: boolean): Record<string, string> {
+function headersFor(method: Method, hasBody: boolean, once: string | undefined): Record<string, string> {
   const headers: Record<string, string> = { Accept: "application/json" };
   if (hasBody) headers["Content-Type"] = "application/json";
   if (method !== "get") headers["X-CSRFToken"] = caller.csrfToken;
+  if (once) headers["Idempotency-Key"] = once;
   if (caller.teamId) headers["X-Prime-Team-ID"] = caller.teamId;
   return headers;
 }
 
 /** The raw exchange, for streams. Raises ApiProblem unless the answer is a success; an abort by the caller stays an AbortError. */
-export async function exchange(method: Method, address: string, body: unknown, signal: AbortSignal): Promise<Response> {
+export async function exchange(method: Method, address: string, body: unknown, signal: AbortSignal, once?: string): Promise<Response> {
   let response: Response;
   try {
     response = await fetch(address, {
       method: method.toUpperCase(),
-      headers: headersFor(method, body !== undefined),
+      headers: headersFor(method, body !== undefined, once),
       credentials: "same-origin",
       body: body === undefined ? undefined : JSON.stringify(body),
       signal,
@@ -86,28 +92,28 @@ export async function exchange(method: Method, address: string, body: unknown, s
   throw problem;
 }
 
-async function once(method: Method, path: string, request: LooseRequest): Promise<unknown> {
+async function ask(method: Method, path: string, request: LooseRequest): Promise<unknown> {
   const deadline = AbortSignal.timeout(DEADLINE_MS);
   const signal = request.signal ? AbortSignal.any([request.signal, deadline]) : deadline;
-  const response = await exchange(method, addressOf(path, request), request.body, signal);
+  const response = await exchange(method, addressOf(path, request), request.body, signal, request.once);
   const text = await response.text();
   return text ? JSON.parse(text) : undefined;
 }
 
 /** Another tab signed in again: its session has another token. Ask for it once. */
 async function renewToken(): Promise<void> {
-  const session = (await once("get", SESSION, {})) as { csrf_token: string };
+  const session = (await ask("get", SESSION, {})) as { csrf_token: string };
   caller.csrfToken = session.csrf_token;
 }
 
 /** The untyped way, for what is typed elsewhere. */
 export async function call(method: Method, path: string, request: LooseRequest = {}): Promise<unknown> {
   try {
-    return await once(method, path, request);
+    return await ask(method, path, request);
   } catch (reason) {
     if (!(reason instanceof ApiProblem) || reason.code !== "csrf_failed") throw reason;
     await renewToken();
-    return once(method, path, request);
+    return ask(method, path, request);
   }
 }
 

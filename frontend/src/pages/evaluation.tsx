@@ -1,6 +1,91 @@
-/** Evaluation. */
+/** One evaluation: its mean with its confidence, how rewards are spread, every sample, and its log. */
+import { Link, useParams, useSearchParams } from "react-router";
+import { api } from "../api/client";
+import type { Evaluation } from "../api/shapes";
+import { useAction } from "../api/use-action";
+import { useQuery } from "../api/use-query";
+import { EvaluationBadge } from "../design/badge";
+import { Card, Stat, Stats } from "../design/card";
+import { ConfirmButton } from "../design/dialog";
+import { Empty } from "../design/empty";
+import { count, duration, ratio } from "../design/format";
 import { Heading } from "../design/heading";
+import { Notice, Problem } from "../design/notice";
+import { Skeleton } from "../design/skeleton";
+import { Tabs } from "../design/tabs";
+import { useToast } from "../design/toast";
+import { RewardSpread } from "./evaluation/reward-spread";
+import { SamplesPanel } from "./evaluation/samples";
+
+const REFRESH_MS = 3_000;
+const LIVE = new Set(["PENDING", "RUNNING", "PROCESSING"]);
 
 export function EvaluationPage() {
-  return <Heading title="Evaluation" />;
+  const { id = "" } = useParams();
+  const [search, setSearch] = useSearchParams();
+  const query = useQuery("/api/v1/evaluations/{evaluation_id}", { path: { evaluation_id: id } }, REFRESH_MS);
+  const found = query.data;
+  if (!found) return <><Heading title="Evaluation" />{query.problem ? <Problem of={query.problem} /> : <Skeleton what="the evaluation" lines={6} />}</>;
+  const statistics = found.statistics;
+  const tabs = [
+    { id: "samples", label: "Samples", panel: () => <SamplesPanel evaluationId={id} total={found.total_samples} /> },
+    ...(found.is_hosted ? [{ id: "log", label: "Log", panel: () => <LogPanel evaluationId={id} isLive={LIVE.has(found.status)} /> }] : []),
+    { id: "config", label: "Configuration", panel: () => <pre tabIndex={0}>{JSON.stringify(found.eval_config ?? found.metadata, null, 2)}</pre> },
+  ];
+  return (
+    <>
+      <Heading title={found.name || id} note={<Of evaluation={found} />}>
+        <EvaluationBadge status={found.status} />
+        {found.is_hosted && LIVE.has(found.status) && <Cancel evaluationId={id} onDone={query.reload} />}
+      </Heading>
+      {found.error_message && <Notice tone="bad" title="The evaluation failed.">{found.error_message}</Notice>}
+      <Stats label="Result">
+        <Stat label="Mean reward" value={ratio(statistics?.mean ?? found.avg_score, 3)} note={statistics?.ci_low == null ? "no interval below two samples" : `95 %: ${ratio(statistics.ci_low, 3)} to ${ratio(statistics.ci_high, 3)}`} />
+        <Stat label="Spread" value={ratio(statistics?.std, 3)} note="standard deviation" />
+        <Stat label="Samples" value={count(found.total_samples)} note={statistics ? `${count(statistics.rewards_count)} with a reward` : undefined} />
+        <Stat label="Took" value={found.started_at && found.completed_at ? duration((Date.parse(found.completed_at) - Date.parse(found.started_at)) / 1000) : "—"} />
+      </Stats>
+      {statistics && statistics.bins.length > 1 && <RewardSpread bins={statistics.bins} />}
+      <Tabs label="Parts of the evaluation" tabs={tabs} chosen={search.get("tab") ?? "samples"} onChoose={(tab) => setSearch({ tab }, { replace: true })} />
+    </>
+  );
+}
+
+function Of({ evaluation }: { evaluation: Evaluation }) {
+  return (
+    <>
+      <code>{evaluation.model_name || "an unnamed model"}</code> on{" "}
+      {evaluation.environment_names.map((name) => <Link key={name} to={`/environments/${name}`}>{name}</Link>)}
+      {evaluation.run_id && <> · of <Link to={`/runs/${evaluation.run_id}`}>a run</Link></>}
+    </>
+  );
+}
+
+function Cancel({ evaluationId, onDone }: { evaluationId: string; onDone: () => void }) {
+  const say = useToast();
+  const cancel = useAction(
+    () => api.patch("/api/v1/hosted-evaluations/{evaluation_id}/cancel", { path: { evaluation_id: evaluationId } }),
+    (answer) => {
+      say(answer.message);
+      onDone();
+    },
+  );
+  return (
+    <ConfirmButton label="Cancel" confirm="Cancel the evaluation" title="Cancel the evaluation?" action={cancel} isDanger>
+      <p>Samples that are there are kept. What was used until now is billed.</p>
+    </ConfirmButton>
+  );
+}
+
+function LogPanel({ evaluationId, isLive }: { evaluationId: string; isLive: boolean }) {
+  const query = useQuery("/api/v1/hosted-evaluations/{evaluation_id}/logs", { path: { evaluation_id: evaluationId } }, isLive ? REFRESH_MS : 0);
+  const lines = (query.data?.logs ?? "").split("\n").filter(Boolean).map((line) => JSON.parse(line) as { timestamp: string; level: string; component: string; message: string });
+  return (
+    <Card>
+      <Problem of={query.problem} />
+      {!query.data && !query.problem && <Skeleton what="the log" />}
+      {query.data && lines.length === 0 && <Empty title="Nothing was logged yet." />}
+      {lines.length > 0 && <pre className="logs" tabIndex={0}>{lines.map((line) => `${line.timestamp.slice(11, 19)}  ${line.component.padEnd(13)} ${line.message}`).join("\n")}</pre>}
+    </Card>
+  );
 }

@@ -2,21 +2,32 @@
 import { Link } from "react-router";
 import type { Run } from "../api/shapes";
 import { RunBadge } from "../design/badge";
+import { microDollars, ratio } from "../design/format";
 import { type Column, Table } from "../design/table";
 import { Age } from "../design/time";
 
 export const environmentsOf = (run: Run) => run.environments.map((environment) => String(environment.id));
 
 const COLUMNS: Column<Run>[] = [
-  { name: "Run", sortBy: (run) => run.name, cell: (run) => <Link to={`/runs/${run.id}`}>{run.name || run.id}</Link> },
+  {
+    name: "Run",
+    sortBy: (run) => run.name,
+    cell: (run) => (
+      <>
+        <Link to={`/runs/${run.id}`}>{run.name || run.id}</Link>
+        <div className="muted small truncate" title={environmentsOf(run).join(", ")}>{environmentsOf(run).join(", ")}</div>
+      </>
+    ),
+  },
   {
     name: "State",
     sortBy: (run) => run.status,
     cell: (run) => <><RunBadge status={run.status} />{run.queueReason && <div className="muted small">{run.queueReason}</div>}</>,
   },
   { name: "Step", kind: "number", sortBy: (run) => run.step / run.maxSteps, cell: (run) => <span className="nowrap">{run.step} / {run.maxSteps}</span> },
+  { name: "Reward", kind: "number", sortBy: (run) => run.latestReward, cell: (run) => ratio(run.latestReward) },
+  { name: "Cost", kind: "number", sortBy: (run) => run.costMicrousd, cell: (run) => microDollars(run.costMicrousd ?? 0) },
   { name: "Model", sortBy: (run) => run.baseModel, cell: (run) => run.baseModel },
-  { name: "Environment", sortBy: (run) => environmentsOf(run).join(), cell: (run) => <span className="muted truncate" title={environmentsOf(run).join(", ")}>{environmentsOf(run).join(", ")}</span> },
   { name: "Age", sortBy: (run) => run.createdAt, cell: (run) => <Age of={run.createdAt} /> },
 ];
 
