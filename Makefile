@@ -14,7 +14,7 @@ SIZE ?= large
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install frontend runner engine-torch engine-vllm model demo up down status test test-unit test-all gates screenshots lint format type openapi migrations clean
+.PHONY: help install frontend runner engine-torch engine-vllm model demo up down status test test-unit test-all gates bench screenshots lint format type openapi migrations clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -61,6 +61,9 @@ test-unit: install ## Unit tests alone
 
 test-all: install frontend runner ## Every suite, the heavy ones too; a skip fails it when CI=true
 	@$(PY) tests/suites.py --heavy
+
+bench: install ## Speed as ratios to peers, into reports/bench.json and docs/benchmarks.md; ONLY=P1,P6.4m
+	@OMP_NUM_THREADS=1 $(PY) -m tests.bench $(if $(ONLY),--only $(ONLY),)
 
 gates: install frontend runner ## Reliability and security figures into reports/gates.json; ONLY=R5 SIZE=small SEED=1
 	@$(PY) -m tests.gates --size $(SIZE) --seed $(SEED) $(if $(ONLY),--only $(ONLY),)

@@ -1,0 +1,159 @@
+"""P6: one packed step of eight runs on our trainer, against eight PEFT steps one after the other.
+
+Cross-entropy on every token but the first, AdamW, a clipped gradient; files are not written on either side. A run's tokens come
+in rows of at most 32, without padding, which is what suits PEFT best.
+"""
+
+from functools import cache
+
+import numpy as np
+import torch
+from peft import PeftModel, get_peft_model_state_dict
+from safetensors.torch import load_file
+from torch.nn.functional import cross_entropy
+from transformers import LlamaForCausalLM
+
+from tests.bench.pairs import in_turn
+from tests.bench.rows import Bound, Disagreement, Row
+from tests.bench.sizes import RANK, VOCABULARY, Size, size
+from tests.numerics.recorded import TEAM, run_id
+from trainer.contracts.adapters import WEIGHTS_NAME, LoraSpec, adapter_path
+from trainer.contracts.samples import TrainBatch, TrainSample
+from trainer.contracts.training import OptimizerSpec
+from trainer.core.llama import Llama
+from trainer.core.pool import Pool, PoolLimits
+from trainer.core.tenants import RunSpec
+
+RUNS = 8
+ROW_TOKENS_MAX = 32
+OPTIMIZER = OptimizerSpec(learning_rate=1e-3, warmup_steps=0)
+DIFFERENCE_MAX = 0.01
+"""Of the mean change of a weight: AdamW makes a large step of the smallest gradient, whatever its sign."""
+
+
+def token_rows(run: int, tokens: int) -> np.ndarray:
+    """[row, token]"""
+    length = min(tokens, ROW_TOKENS_MAX)
+    return np.random.default_rng(run).integers(0, VOCABULARY, size=(tokens // length, length))
+
+
+def batch(name: str, step: int, rows: np.ndarray) -> TrainBatch:
+    count, length = rows.shape
+    nothing, learnt = [0.0] * length, [0.0] + [1.0] * (length - 1)
+    samples = [
+        TrainSample(
+            token_ids=row.tolist(),
+            mask=[False] + [True] * (length - 1),
+            logprobs=nothing,
+            temperatures=[1.0] * length,
+            policy_versions=[0] * length,
+            rl_weights=nothing,
+            advantages=nothing,
+            ce_weights=learnt,
+        )
+        for row in rows
+    ]
+    return TrainBatch(run_id=name, step=step, n_rl=0, n_ce=count * (length - 1), n_ref_kl=0, samples=samples)
+
+
+class OurTrainer:
+    """A pool with eight open runs."""
+
+    def __init__(self, chosen: Size, tokens: int) -> None:
+        limits = PoolLimits(slots=RUNS, pack_tokens=RUNS * max(tokens, ROW_TOKENS_MAX))
+        root = chosen.root / f"trained-on-{tokens}"
+        self.pool = Pool(Llama(chosen.model), base_model="bench", artifact_root=root, limits=limits)
+        self.names = [run_id(f"bench{index}") for index in range(RUNS)]
+        self.rows = [token_rows(index, tokens) for index in range(RUNS)]
+        for index, name in enumerate(self.names):
+            self.pool.open(name, RunSpec(team_id=TEAM, lora=LoraSpec(rank=RANK), optimizer=OPTIMIZER, seed=index))
+        self.starts = [root / adapter_path(name, 0) for name in self.names]
+
+    def step(self) -> None:
+        tenants = [self.pool.tenant(name) for name in self.names]
+        batches = [batch(name, tenant.step + 1, rows) for name, tenant, rows in zip(self.names, tenants, self.rows, strict=True)]
+        self.pool.train([self.pool.prepare(one) for one in batches])
+        for tenant in tenants:
+            tenant.check_gradient()
+            tenant.apply_gradient()
+
+    def weights(self, index: int) -> dict[str, torch.Tensor]:
+        tenant = self.pool.tenant(self.names[index])
+        self.pool.versions.write(self.names[index], TEAM, tenant.step, tenant.adapter, {})
+        return load_file(self.pool.artifact_root / adapter_path(self.names[index], tenant.step) / WEIGHTS_NAME)
+
+
+class PeftTrainer:
+    """A model of its own for each run, so that nothing is spent on switching adapters."""
+
+    def __init__(self, chosen: Size, ours: OurTrainer) -> None:
+        self._ids = [torch.from_numpy(rows) for rows in ours.rows]
+        self.models = [self._model(chosen, start) for start in ours.starts]
+        self._optimizers = [
+            torch.optim.AdamW(
+                [p for p in model.parameters() if p.requires_grad],
+                lr=OPTIMIZER.learning_rate,
+                betas=OPTIMIZER.betas,
+                eps=OPTIMIZER.eps,
+                weight_decay=OPTIMIZER.weight_decay,
+            )
+            for model in self.models
+        ]
+
+    @staticmethod
+    def _model(chosen: Size, start: object) -> PeftModel:
+        return PeftModel.from_pretrained(
+            LlamaForCausalLM.from_pretrained(chosen.model, dtype=torch.float32), start, is_trainable=True
+        )
+
+    def step(self) -> None:
+        for model, optimizer, ids in zip(self.models, self._optimizers, self._ids, strict=True):
+            logits = model(input_ids=ids, use_cache=False).logits[:, :-1]
+            cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten()).backward()
+            torch.nn.utils.clip_grad_norm_([p for p in model.parameters() if p.grad is not None], OPTIMIZER.max_grad_norm)
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+
+
+@cache
+def sides(key: str, tokens: int) -> tuple[OurTrainer, PeftTrainer]:
+    ours = OurTrainer(size(key), tokens)
+    return ours, PeftTrainer(size(key), ours)
+
+
+def require_agreement(ours: OurTrainer, theirs: PeftTrainer) -> None:
+    """Both sides take one step from the same start; each run's weights must come out the same."""
+    ours.step()
+    theirs.step()
+    for index, model in enumerate(theirs.models):
+        start, mine, other = load_file(ours.starts[index] / WEIGHTS_NAME), ours.weights(index), get_peft_model_state_dict(model)
+        changed = sum((mine[name] - start[name]).abs().sum().item() for name in mine)
+        apart = sum((mine[name] - other[name]).abs().sum().item() for name in mine)
+        if not changed or apart > DIFFERENCE_MAX * changed:
+            raise Disagreement(f"run {index}: weights are {apart / max(changed, 1e-12):.3f} of their change apart")
+
+
+def p6(key: str, tokens: int, pairs: int) -> list[float]:
+    ours, theirs = sides(key, tokens)
+    require_agreement(ours, theirs)
+    return [pair.ours_s / pair.theirs_s for pair in in_turn(ours.step, theirs.step, pairs)]
+
+
+BOUNDS = {
+    "4m": {8: (0.35, 0.25), 32: (0.50, 0.35), 128: (0.75, 0.5), 512: (1.0, 0.7)},
+    "30m": {8: (0.45, 0.35), 32: (0.85, 0.66), 128: (0.90, 0.8), 512: (1.0, 0.9)},
+}
+
+
+def rows() -> list[Row]:
+    return [
+        Row(
+            f"P6.{key}.{tokens}",
+            f"packed step of 8 runs ÷ 8 PEFT steps, {tokens} tokens a run",
+            "peft",
+            Bound("lower", must, aim),
+            lambda pairs, key=key, tokens=tokens: p6(key, tokens, pairs),
+        )
+        for key, bounds in BOUNDS.items()
+        for tokens, (must, aim) in bounds.items()
+    ]
