@@ -31,7 +31,7 @@ export function ChartKey({ drawing: { lines, band }, at }: { drawing: Drawing; a
       {lines.map((line) => (
         <li key={line.label}><Swatch line={line} />{line.label} <b>{figure(shown(line.values, at))}</b></li>
       ))}
-      {band && <li>{band.label} <b>{figure(shown(band.low, at))} – {figure(shown(band.high, at))}</b></li>}
+      {band && <li><svg width="16" height="8" viewBox="0 0 16 8" aria-hidden="true"><rect width="16" height="8" className="band-swatch" /></svg>{band.label} <b>{figure(shown(band.low, at))} – {figure(shown(band.high, at))}</b></li>}
     </ul>
   );
 }

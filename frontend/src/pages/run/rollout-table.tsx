@@ -1,4 +1,5 @@
 /** The rollouts of one group beside one another. */
+import { useEffect, useRef } from "react";
 import type { components } from "../../api/schema";
 import { Badge, type Tone } from "../../design/badge";
 import { type Column, Table } from "../../design/table";
@@ -10,6 +11,9 @@ type Rollout = components["schemas"]["RolloutRow"];
 export const rolloutTone = (state: string): Tone => (state === "ok" ? "good" : state === "infrastructure" || state === "stale" || state === "cancelled" ? "wait" : "bad");
 
 export function RolloutTable({ group, onOpen }: { group: Group; onOpen: (id: string) => void }) {
+  const place = useRef<HTMLElement>(null);
+  // It stands below the groups: whoever chose one shall see it.
+  useEffect(() => place.current?.scrollIntoView({ block: "nearest" }), [group.group_id]);
   const columns: Column<Rollout>[] = [
     {
       name: "Answer",
@@ -28,7 +32,7 @@ export function RolloutTable({ group, onOpen }: { group: Group; onOpen: (id: str
     { name: "Time", kind: "number", sortBy: (row) => row.duration_s, cell: (row) => <span className="nowrap">{ratio(row.duration_s)} s</span> },
   ];
   return (
-    <section className="stack tight" aria-label="Chosen group">
+    <section ref={place} className="stack tight" aria-label="Chosen group">
       <h3>{group.task_key || `Task ${group.task}`} <span className="muted">· {group.environment} · version {group.policy_version}</span></h3>
       <Table caption={`Rollouts of ${group.task_key || `task ${group.task}`}`} columns={columns} rows={group.rollouts} rowKey={(row) => row.id} />
     </section>

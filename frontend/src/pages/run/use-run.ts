@@ -9,6 +9,7 @@ import { type Curves, GROWTH_MAX, withStep } from "./curves-model";
 
 const QUEUED_MS = 5_000;
 const AT_WORK_MS = 5_000;
+const PULSE_MS = 1_000;
 const HAPPENINGS = new Set(["state", "eval", "checkpoint", "incident", "warning"]);
 export const HAS_ENDED = new Set(["COMPLETED", "FAILED", "STOPPED"]);
 
@@ -18,7 +19,7 @@ export interface LiveRun {
   curves: Curves | undefined;
   happenings: RunEvent[];
   connection: Connection;
-  /** Grows with every batch of events: whoever shows something else of the run asks again. */
+  /** Grows when something came, at most once a second: whoever shows something else of the run asks again. */
   pulse: number;
   reload: () => void;
 }
@@ -34,6 +35,8 @@ export function useRun(runId: string): LiveRun {
   const [happenings, setHappenings] = useState<RunEvent[]>([]);
   const [pulse, setPulse] = useState(0);
   const grown = useRef(0);
+  const beat = useRef(0);
+  useEffect(() => () => clearTimeout(beat.current), []);
 
   useEffect(() => setWait(run && HAS_ENDED.has(run.status) ? 0 : run?.status === "QUEUED" ? QUEUED_MS : AT_WORK_MS), [run?.status]);
   useEffect(() => {
@@ -52,7 +55,10 @@ export function useRun(runId: string): LiveRun {
       if (steps.length) setCurves((known) => known && steps.reduce(withStep, known));
       if (news.length) setHappenings((known) => merged(known, news));
       if (news.some((event) => event.kind === "state")) query.reload();
-      setPulse((count) => count + 1);
+      beat.current ||= window.setTimeout(() => {
+        beat.current = 0;
+        setPulse((count) => count + 1);
+      }, PULSE_MS);
       grown.current += steps.length;
       if (grown.current > GROWTH_MAX) snapshot.reload();
     },

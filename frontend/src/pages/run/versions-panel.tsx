@@ -1,5 +1,5 @@
 /** What a run has left behind: adapter versions to serve, checkpoints to go on from. */
-import { useEffect, useRef } from "react";
+import { useEffect, useRef, useState } from "react";
 import { Link } from "react-router";
 import { api } from "../../api/client";
 import type { components } from "../../api/schema";
@@ -15,6 +15,7 @@ import { Problem } from "../../design/notice";
 import { Skeleton } from "../../design/skeleton";
 import { type Column, Table } from "../../design/table";
 import { Age } from "../../design/time";
+import { HAS_ENDED } from "./use-run";
 
 type Checkpoint = components["schemas"]["CheckpointAnswer"];
 const SETTLING_MS = 3_000;
@@ -24,7 +25,10 @@ function Digest({ of: digest }: { of: string }) {
 }
 
 export function VersionsPanel({ run, pulse }: { run: Run; pulse: number }) {
-  const adapters = useQuery("/api/v1/rft/adapters", { query: { run_id: run.id, limit: 200 } }, SETTLING_MS);
+  const [isMoving, setMoving] = useState(true);
+  const adapters = useQuery("/api/v1/rft/adapters", { query: { run_id: run.id, limit: 200 } }, isMoving ? SETTLING_MS : 0);
+  const isSettled = HAS_ENDED.has(run.status) && adapters.data?.adapters.every((row) => !row.deploymentStatus.endsWith("ING"));
+  useEffect(() => setMoving(!isSettled), [isSettled]);
   const checkpoints = useQuery("/api/v1/rft/runs/{run_id}/checkpoints", { path: { run_id: run.id } });
   const seen = useRef(pulse);
   useEffect(() => {
