@@ -44,7 +44,10 @@ export function App() {
 
 function Pages() {
   const { pathname } = useLocation();
-  useEffect(() => scrollTo(0, 0), [pathname]);
+  // In braces: newer browsers answer a promise, which React would take for a clean-up.
+  useEffect(() => {
+    scrollTo(0, 0);
+  }, [pathname]);
   return (
     // A page begins anew with its address: nothing of one run may be seen on another.
     <Suspense key={pathname} fallback={<Skeleton what="the page" lines={6} />}>
