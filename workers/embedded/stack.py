@@ -18,7 +18,7 @@ from trainer.contracts.catalogue import MODELS_DIR_VARIABLE
 from workers.embedded.checks import FirstThenAlive, answers, worker_answers
 from workers.embedded.engines import ENGINES, engine_services
 from workers.embedded.postgres import Postgres
-from workers.embedded.supervisor import START_DEADLINE_S, Service
+from workers.embedded.supervisor import Service
 from workers.embedded.valkey import Valkey
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -29,6 +29,8 @@ PACK_TOKENS = {"tiny": 256}
 """Small packs where a pass takes milliseconds: a batch that arrives while another run's is computed joins it at the next pack."""
 PACK_TOKENS_DEFAULT = 2048
 """Whole groups in one pass: what their samples share is computed once."""
+MODEL_START_DEADLINE_S = 300.0
+"""Reading hundreds of megabytes of weights, and hashing them, on busy cores."""
 PASSED_ON = (
     "PATH",
     "LANG",
@@ -176,7 +178,7 @@ class Stack:
             *engine_services(self),
         ]
 
-    def model_service(self, name: str, module: str, *arguments: str, start_deadline_s: float = START_DEADLINE_S) -> Service:
+    def model_service(self, name: str, module: str, *arguments: str, start_deadline_s: float = MODEL_START_DEADLINE_S) -> Service:
         """A process that serves the base model on the port of its name."""
         command = [sys.executable, "-m", module, "--model", self.model, "--artifacts", str(self.artifacts)]
         command += ["--port", str(self.ports[name]), *arguments]
