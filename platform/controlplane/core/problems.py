@@ -13,6 +13,7 @@ import pydantic
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation, TooManyFieldsSent
+from django.db import OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from rest_framework import exceptions as drf
 from rest_framework.response import Response
@@ -62,7 +63,7 @@ class Problem:
 
 _OPENAI_TYPES = {401: "authentication_error", 402: "insufficient_quota", 403: "permission_error", 429: "rate_limit_error"}
 _DRF_CODES = {400: "bad_request", 401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "method_not_allowed",
-              406: "not_acceptable", 415: "unsupported_media_type", 429: "rate_limited"}  # fmt: skip
+              415: "unsupported_media_type", 429: "rate_limited"}  # fmt: skip
 
 
 def problem_of(error: Exception) -> Problem | None:
@@ -79,6 +80,8 @@ def problem_of(error: Exception) -> Problem | None:
             wait_s = getattr(error, "wait", None)
             code = _DRF_CODES.get(error.status_code, "error")
             return Problem(error.status_code, code, str(error.detail), retry_after_s=None if wait_s is None else int(wait_s) + 1)
+        case OperationalError():
+            return Problem(503, "unavailable", "The database is away or busy.", "Try again.", retry_after_s=1)
         case Http404():
             return Problem(404, "not_found", "Not found.")
         case RequestDataTooBig() | TooManyFieldsSent():

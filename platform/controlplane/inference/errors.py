@@ -1,5 +1,6 @@
 """How the gateway fails, in OpenAI's terms (`core.problems` spells them)."""
 
+from controlplane.core.error_codes import CODES
 from controlplane.core.errors import ApiError, FieldProblem, NotFound, RateLimited, Unavailable
 
 RETRY_AFTER_S = 2
@@ -46,5 +47,5 @@ class EngineRejects(ApiError):
     code = "invalid_request"
 
     def __init__(self, message: str, *, code: str | None, param: str | None) -> None:
-        super().__init__(message, code=code)
+        super().__init__(message, code=code if code in CODES else None)
         self.problems = [FieldProblem(("body", param), message)] if param else []

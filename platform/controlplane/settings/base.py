@@ -88,6 +88,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["controlplane.teams.permissions.HasScope"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["controlplane.core.text.ClientJSONParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "controlplane.core.negotiation.AlwaysJson",
     "DEFAULT_SCHEMA_CLASS": "controlplane.core.openapi.OperationSchema",
     "EXCEPTION_HANDLER": "controlplane.core.problems.exception_handler",
     "UNAUTHENTICATED_USER": None,
