@@ -1,8 +1,10 @@
 """What is served beside the API: the single-page app, its files, and nothing that could run as ours."""
 
+import re
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.test import Client, override_settings
 
 pytestmark = pytest.mark.django_db
@@ -23,6 +25,27 @@ def test_every_address_of_the_app_is_its_page(built: Client, path: str):
     answer = built.get(path)
     assert answer.status_code == 200 and b"id=app" in answer.content
     assert answer["Cache-Control"] == "no-cache" and "script-src 'self'" in answer["Content-Security-Policy"]
+
+
+def policy_of(answer) -> dict[str, list[str]]:
+    directives = (part.split() for part in answer["Content-Security-Policy"].split(";"))
+    return {name: sources for name, *sources in directives}
+
+
+def test_the_page_may_run_and_fetch_nothing_but_our_own_files(built: Client):
+    policy = policy_of(built.get("/"))
+    assert policy["default-src"] == policy["frame-ancestors"] == policy["base-uri"] == ["'none'"]
+    assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == policy["font-src"] == ["'self'"]
+    assert not {source for sources in policy.values() for source in sources if "unsafe" in source or "*" in source}
+
+
+def test_the_built_page_has_nothing_inline_and_all_its_files_are_kept_for_ever():
+    client, page = Client(), (settings.FRONTEND_DIST / "index.html").read_text()
+    assert re.search(r"<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)", page) is None
+    files = re.findall(r'(?:src|href)="(/[^"]+)"', page)
+    assert len(files) >= 3
+    for file in files:
+        assert "immutable" in client.get(file)["Cache-Control"], file
 
 
 def test_hashed_files_are_kept_for_ever_and_others_are_asked_for_again(built: Client):
