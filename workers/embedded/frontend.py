@@ -41,7 +41,8 @@ def npm_command() -> tuple[list[str], dict[str, str]]:
 
 def sources_digest() -> str:
     digest = hashlib.sha256()
-    inputs = [FRONTEND / name for name in ("package.json", "package-lock.json", "index.html", "vite.config.ts", "budget.ts", "tsconfig.json")]
+    names = ("package.json", "package-lock.json", "index.html", "vite.config.ts", "budget.ts", "tsconfig.json")
+    inputs = [FRONTEND / name for name in names]
     for path in [API_DOCUMENT, *inputs, *sorted((FRONTEND / "src").rglob("*"))]:
         if path.is_file() and path != GENERATED_CLIENT:
             digest.update(path.relative_to(REPOSITORY).as_posix().encode() + b"\0" + path.read_bytes())
