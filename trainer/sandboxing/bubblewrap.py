@@ -120,7 +120,8 @@ def box_arguments(spec: SandboxSpec, filter_fd: int) -> list[str]:
     argv += ["--size", str(spec.limits.disk_bytes), "--tmpfs", "/tmp"]
     for mount in spec.mounts:
         argv += ["--bind" if mount.writable else "--ro-bind", str(mount.source), mount.target]
-    argv += ["--remount-ro", "/dev", "--remount-ro", "/", "--seccomp", str(filter_fd)]
+    # Kernel settings belong to the user id that starts the box: where that is root, its number alone would let them be written.
+    argv += ["--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/", "--seccomp", str(filter_fd)]
     for name, value in {"HOME": "/tmp", "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", **spec.env}.items():
         argv += ["--setenv", name, value]
     return [*argv, "--chdir", spec.workdir]
