@@ -68,7 +68,7 @@ async def test_a_word_found_in_the_second_turn_is_paid(game: RunningEnvironment)
 
 
 async def test_a_game_ends_after_its_turns_and_form_is_paid_alone(game: RunningEnvironment):
-    engine = script(game, *["sum 7"] * 6)
+    engine = script(game, *["min 7"] * 6)
     (trace,) = (await game.play(sampling=ROOM)).traces
     assert (trace.turns, len(engine.requests)) == (6, 6)
     assert trace.rewards == {"solved": 0.0, "quick": 0.0, "well_formed": pytest.approx(0.54)}
@@ -148,6 +148,16 @@ async def test_tool_results_and_questions_are_never_trained_on(tools: RunningEnv
     (branch,) = assert_only_what_was_sampled_is_trained(engine).branches
     untrained = bytes(token for token, mask in zip(branch.token_ids, branch.mask, strict=True) if not mask and token < 256)
     assert b"7+7?" in untrained and b"tool\n14" in untrained and b"name" not in untrained
+
+
+async def test_worked_examples_are_read_and_neither_scored_nor_trained_on(make_release):
+    release = await asyncio.to_thread(make_release, "arithmetic_tools")
+    async with running(release, FakeEngine(reply=lambda prompt: "I do not know"), examples=1) as environment:
+        (trace,) = (await environment.play(sampling=ROOM)).traces
+    assert trace.rewards == {"right_answer": 0.0, "well_formed_call": 0.0}
+    assert [message["role"] for message in trace.messages] == ["user", "assistant", "user", "assistant"]
+    (branch,) = assert_only_what_was_sampled_is_trained(environment.engine).branches
+    assert branch.token_ids.count(CALL_OPENS) == 1
 
 
 def assert_only_what_was_sampled_is_trained(engine: FakeEngine) -> Branches:

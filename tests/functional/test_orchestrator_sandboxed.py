@@ -149,7 +149,13 @@ async def test_an_evaluation_of_a_real_environment_has_a_mean(packed: Packed, ru
 
 @pytest.mark.parametrize(
     ("module", "ok", "place"),
-    [("digit_sum", True, None), ("broken_import", False, "broken_import/"), ("nan_reward", False, "nan_reward/")],
+    [
+        ("digit_sum", True, None),
+        ("word_guess", True, None),
+        ("arithmetic_tools", True, None),
+        ("broken_import", False, "broken_import/"),
+        ("nan_reward", False, "nan_reward/"),
+    ],
 )
 async def test_a_release_check_says_green_or_red_and_where(packed, runner_dir, tmp_path, module, ok, place):
     finish, _ = await done("release", packed(module), runner_dir, tmp_path)

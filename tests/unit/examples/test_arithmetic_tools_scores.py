@@ -1,5 +1,7 @@
 """The steps of the tool environment's format reward."""
 
+import json
+
 import pytest
 
 from tests.factories.example_modules import plain_module
@@ -33,3 +35,10 @@ def test_a_call_is_scored_by_how_much_of_its_form_is_right(text, made, score):
 @pytest.mark.parametrize(("reply", "word"), [("7", "7"), ("The sum is 7.", "7"), ("7 \n", "7"), ("", ""), ("  ", "")])
 def test_the_answer_is_the_last_word(reply, word):
     assert calls.last_word(reply) == word
+
+
+def test_a_worked_example_has_full_marks():
+    text = calls.call_text("add", 3, 4)
+    assert text == '<tool_call>{"name": "add", "arguments": {"a": 3, "b": 4}}</tool_call>'
+    call = json.loads(text.removeprefix(calls.OPEN).removesuffix(calls.CLOSE))
+    assert calls.call_score("", [(call["name"], json.dumps(call["arguments"]))]) == 1.0

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import verifiers.v1 as vf
 
-from arithmetic_tools.calls import call_score, last_word
+from arithmetic_tools.calls import call_score, call_text, last_word
 
 __all__ = ["ArithmeticToolsTaskset"]
 
@@ -67,7 +67,7 @@ class ArithmeticToolsConfig(vf.TasksetConfig):
     seed: int = 0
     largest: int = 9
     question: str = "{x}+{y}?"
-    instructions: str | None = None
+    examples: int = 0
 
 
 class ArithmeticToolsTaskset(vf.Taskset[SumTask, ArithmeticToolsConfig]):
@@ -79,7 +79,24 @@ class ArithmeticToolsTaskset(vf.Taskset[SumTask, ArithmeticToolsConfig]):
 
     def load(self) -> Iterator[SumTask]:
         draw, config = random.Random(self.config.seed), self.config
+        opening = worked_examples(config)
         for _ in range(config.num_tasks):
             x, y = draw.randint(1, config.largest), draw.randint(1, config.largest)
-            prompt = config.question.replace("{x}", str(x)).replace("{y}", str(y))
-            yield SumTask(SumData(prompt=prompt, system_prompt=config.instructions, x=x, y=y), config.task)
+            data = SumData(prompt=[*opening, vf.UserMessage(content=worded(config.question, x, y))], x=x, y=y)
+            yield SumTask(data, config.task)
+
+
+def worked_examples(config: ArithmeticToolsConfig) -> list[vf.UserMessage | vf.AssistantMessage]:
+    """Questions with the call that answers them, in front of every task: a model that was not taught to call tools copies the
+    form now and then, which is what learning begins with."""
+    draw = random.Random(config.seed + 1)
+    opening: list[vf.UserMessage | vf.AssistantMessage] = []
+    for _ in range(config.examples):
+        x, y = draw.randint(1, config.largest), draw.randint(1, config.largest)
+        opening.append(vf.UserMessage(content=worded(config.question, x, y)))
+        opening.append(vf.AssistantMessage(content=call_text("add", x, y)))
+    return opening
+
+
+def worded(question: str, x: int, y: int) -> str:
+    return question.replace("{x}", str(x)).replace("{y}", str(y))

@@ -38,6 +38,11 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def call_text(name: str, a: int, b: int) -> str:
+    """A well-formed call, as a model writes it."""
+    return OPEN + json.dumps({"name": name, "arguments": {"a": a, "b": b}}) + CLOSE
+
+
 def last_word(reply: str) -> str:
     """The last word without the full stop that may follow it."""
     words = reply.split()

@@ -31,7 +31,7 @@ class WordGuessTask(vf.Task[WordGuessData]):
 
     @vf.reward(weight=0.5)
     async def well_formed(self, trace: vf.Trace) -> float:
-        """Mean over the turns of how near the reply comes to one word of five letters."""
+        """Mean over the turns of how far the reply spells a word of the list."""
         said = replies(trace)
         return sum(map(likeness, said)) / len(said) if said else 0.0
 

@@ -10,6 +10,7 @@ GREEN, YELLOW, GREY = "G", "Y", "-"
 
 WORDS: tuple[str, ...] = tuple(Path(__file__).with_name("words.txt").read_text().split())
 _KNOWN = frozenset(WORDS)
+_BEGINNINGS = frozenset(word[:size] for word in WORDS for size in range(1, LETTERS + 1))
 
 
 def guess_of(reply: str) -> str | None:
@@ -34,25 +35,22 @@ def marks(guess: str, secret: str) -> str:
 
 
 def likeness(reply: str) -> float:
-    """How near a reply comes to the form of a guess, in [0, 1]: 1 is one word of five letters. Partial credit lets a model that
+    """How far a reply spells a word of the list, in [0, 1]: 1 is such a word and nothing else. Partial credit lets a model that
     never says a five-letter word begin to learn."""
-    if guess_of(reply):
+    text = reply.strip().lower()
+    if is_known(text):
         return 1.0
-    text = reply.strip()
-    letters = sum(character.isascii() and character.isalpha() for character in text)
-    return 0.9 * min(letters, LETTERS) / max(len(text), LETTERS)
+    spelled = next((size for size in range(LETTERS, 0, -1) if text[:size] in _BEGINNINGS), 0)
+    return 0.9 * spelled / max(len(text), LETTERS)
 
 
 def answer_to(reply: str, secret: str, turns_left: int, *, brief: bool = False) -> str:
     """What the player is told after a reply that does not end the game."""
     guess = guess_of(reply)
     if guess is None:
-        told = "" if brief else f"Not a word of {LETTERS} letters."
-    elif not is_known(guess):
-        told = f"{guess} is not in the list."
-    else:
-        told = f"{guess} {marks(guess, secret)}"
-    return f"{told} again? {LETTERS} letters?".strip() if brief else f"{told} {turns_left} left."
+        return f"no word, {LETTERS} letters?" if brief else f"Not a word of {LETTERS} letters. {turns_left} left."
+    told = f"{guess} {marks(guess, secret)}" if is_known(guess) else f"{guess} is not in the list."
+    return f"{told} again? {LETTERS} letters?" if brief else f"{told} {turns_left} left."
 
 
 def opening(turns: int, *, brief: bool = False) -> str:
