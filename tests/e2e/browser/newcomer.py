@@ -13,7 +13,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.e2e.browser import deeds
 from tests.fixtures.live_stack import Person
 
-RUN_DEADLINE_MS = 120_000
+RUN_DEADLINE_MS = 240_000
 
 
 @dataclass
@@ -99,22 +99,25 @@ class Newcomer:
         expect(rows.first).to_be_visible()
         return [row.locator("th, td").all_inner_texts() for row in rows.all()]
 
-    def deploy_newest(self) -> str:
-        """Serve the newest version from the run's page; the name it is served as."""
+    def deploy_newest(self) -> tuple[str, str]:
+        """Serve the newest version from the run's page; its number and digest."""
         self.tab("Versions")
         row = self.page.get_by_role("region", name="Adapter versions").locator("tbody tr").first
-        name = row.locator("code").first.inner_text()
-        row.get_by_role("button", name=re.compile("^Deploy version")).click()
+        version = row.locator("td").first.inner_text()
+        digest = row.locator("code[title]").get_attribute("title")
+        row.get_by_role("button", name=f"Deploy version {version}").click()
         expect(row.get_by_role("link", name="Talk to it")).to_be_visible(timeout=RUN_DEADLINE_MS)
-        return name
+        return version, str(digest)
 
-    def ask(self, question: str) -> str:
-        """Send one message in the chat; the name of the model that answered."""
+    def ask(self, question: str) -> tuple[str, str]:
+        """Send one message in the chat; what it says of who answered: the version in words, and the digest."""
         self.page.get_by_label("Message").fill(question)
         self.page.get_by_role("button", name="Send").click()
-        answer = self.page.get_by_role("log").get_by_role("article").last
-        expect(answer).to_contain_text("answered by", timeout=RUN_DEADLINE_MS)
-        return answer.locator("code").first.inner_text()
+        witness = (
+            self.page.get_by_role("listitem").filter(has_text=question).locator(".badge").filter(has=self.page.locator("code"))
+        )
+        expect(witness).to_be_visible(timeout=RUN_DEADLINE_MS)
+        return witness.inner_text(), str(witness.locator("code").get_attribute("title"))
 
     def tab(self, name: str) -> None:
         self.page.get_by_role("tab", name=name, exact=True).click()

@@ -16,11 +16,11 @@ from tests.e2e.browser.newcomer import Newcomer, steps_in
 from tests.fixtures.live_stack import LiveStack
 
 STEPS_TO_SEE = 3
-LIVE_DEADLINE_S = 120.0
+LIVE_DEADLINE_S = 240.0
 FIRST_PAINT = "() => performance.getEntriesByName('first-contentful-paint')[0].startTime"
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_a_newcomer_gets_from_sign_up_to_a_charged_run(visit, tmp_path: Path, record_property) -> None:
     window = visit()
     someone = Newcomer(window.page, window.origin, tmp_path)
@@ -55,12 +55,14 @@ def test_a_run_is_followed_live_over_a_restart_and_its_adapter_answers(visit, li
     _follow_over_a_restart(window, live_stack)
     someone.stop_run()
     _check_tokens(someone.read_tokens_of_the_newest_step())
-    served = someone.deploy_newest()
+    version, digest = someone.deploy_newest()
     page.get_by_role("link", name="Talk to it").first.click()
-    assert someone.ask("3+4?") == served
+    told, answering = someone.ask("3+4?")
+    assert f"adapter version {version} " in told
+    assert answering == digest
     someone.go("Evaluations")
-    page.get_by_role("main").get_by_role("link").filter(has_text=re.compile(environment)).first.click()
-    expect(page).to_have_url(re.compile(evaluation_id))
+    page.get_by_role("main").locator(f'a[href="/evaluations/{evaluation_id}"]').click()
+    expect(page.get_by_text("completed", exact=True).first).to_be_visible()
     someone.go("Billing")
     for meter in ("rollout input tokens", "rollout output tokens", "training tokens", "inference output tokens"):
         expect(page.get_by_role("cell", name=meter, exact=True).first).to_be_visible()
