@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.data.archives.corpus import HERE as CORPUS
+from tests.factories.answers import content_of
 from tests.factories.packages import Package, build_package
 from tests.factories.releases import GREEN, RED, make_release
 from tests.factories.teams import make_member, make_shared_team
@@ -276,7 +277,7 @@ class TestReading:
         assert leads.status_code == 302
         parts = urlsplit(leads["Location"])
         fetched = client.get(f"{parts.path}?{parts.query}")
-        assert b"".join(fetched.streaming_content) == package.source
+        assert content_of(fetched) == package.source
         assert found["wheel_url"] is None and found["simple_index_url"] is None
 
     def test_a_release_is_found_by_its_content_hash(self, client, ada):
@@ -329,7 +330,7 @@ class TestPackageIndex:
         url, digest = re.search(r'href="([^"#]+)#sha256=([0-9a-f]+)"', page).groups()
         assert digest == release.wheel_sha256
         fetched = visitor.get(urlsplit(url).path)
-        assert b"".join(fetched.streaming_content) == package.wheel
+        assert content_of(fetched) == package.wheel
         assert visitor.head(urlsplit(url).path)["Content-Length"] == str(len(package.wheel))
 
     def test_an_owners_index_lists_public_projects_alone(self, client_of, ada):
@@ -380,7 +381,7 @@ class TestChecks:
         spec = release_spec(make_release(ada, package))
         parts = urlsplit(spec.wheel_url)
         fetched = client_of().get(f"{parts.path}?{parts.query}")
-        assert b"".join(fetched.streaming_content) == package.wheel
+        assert content_of(fetched) == package.wheel
         assert (spec.environment, spec.version, spec.module) == ("ada/digit-sum", "0.1.0", "digit_sum")
 
     def test_a_check_is_leased_once(self, ada):

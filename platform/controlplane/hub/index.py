@@ -6,12 +6,13 @@ dependency of the same name; and all of an owner's.
 
 from collections.abc import Iterable
 
-from django.http import FileResponse, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.utils.html import format_html, format_html_join
 from django.views.decorators.http import require_safe
 
 from controlplane.core.errors import NotFound
 from controlplane.core.objects import store
+from controlplane.core.objects.sending import attachment
 from controlplane.core.tenancy import acting_as_system
 from controlplane.hub import access, queries
 from controlplane.hub.models import Environment, Release
@@ -46,13 +47,10 @@ def environment_project(request: HttpRequest, owner: str, name: str, project: st
 
 
 @require_safe
-def package(request: HttpRequest, owner: str, name: str, filename: str) -> FileResponse:
+def package(request: HttpRequest, owner: str, name: str, filename: str) -> StreamingHttpResponse:
     """A wheel's bytes."""
     release = access.published_wheel(owner, name, filename)
-    answer = FileResponse(store().open(release.wheel_key), as_attachment=True, filename=filename)
-    answer["Content-Length"] = str(release.wheel_size_bytes)
-    answer["Content-Type"] = "application/octet-stream"
-    return answer
+    return attachment(store().open(release.wheel_key), filename=filename, size_bytes=release.wheel_size_bytes)
 
 
 def _files(environment: Environment) -> HttpResponse:

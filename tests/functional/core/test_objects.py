@@ -10,8 +10,10 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from controlplane.core.objects import MissingObject, ObjectStore, signing, store
+from controlplane.core.objects import MissingObject, ObjectStore, sending, signing, store
+from controlplane.core.objects.keys import CHUNK_BYTES
 from controlplane.core.objects.local import LocalStore
+from tests.factories.answers import content_of
 
 pytestmark = pytest.mark.django_db
 
@@ -104,10 +106,25 @@ def test_a_failed_write_leaves_nothing(objects: LocalStore):
     assert objects.stat("a/b") is None and list((objects.root / "a").iterdir()) == []
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_large_object_leaves_in_chunks_before_it_is_read_whole(live_origin: str, objects: LocalStore, monkeypatch):
+    """The reader takes the first bytes and stops; the server must then have read a few chunks of the sixty-four."""
+    objects.put("large", b"x" * (64 * CHUNK_BYTES))
+    reads: list[int] = []
+    read = sending._read
+    monkeypatch.setattr(sending, "_read", lambda file: reads.append(file.tell()) or read(file))
+    address = live_origin + path_of(objects.signed_get_url("large", 60))
+    with httpx.stream("GET", address) as answer:
+        assert answer.status_code == 200 and int(answer.headers["Content-Length"]) == 64 * CHUNK_BYTES
+        assert len(next(answer.iter_raw())) > 0
+        assert 0 < len(reads) < 32
+    assert len(httpx.get(address).content) == 64 * CHUNK_BYTES
+
+
 def test_a_signed_get_needs_no_other_credential(objects: LocalStore):
     objects.put("w/pkg-1.0.whl", b"wheel")
     answer = Client().get(path_of(objects.signed_get_url("w/pkg-1.0.whl", 60)))
-    assert b"".join(answer.streaming_content) == b"wheel"
+    assert content_of(answer) == b"wheel"
     assert answer["Content-Type"] == "application/octet-stream" and "attachment" in answer["Content-Disposition"]
 
 

@@ -1,8 +1,9 @@
 """Serves and takes objects of the local store under signed addresses. The signature is the credential; no session, no key."""
 
+import os
 from typing import Any
 
-from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
 from django.utils.decorators import method_decorator
 from django.views import View
 from django.views.decorators.csrf import csrf_exempt
@@ -12,6 +13,7 @@ from controlplane.core.objects import signing
 from controlplane.core.objects.keys import MissingObject
 from controlplane.core.objects.local import LocalStore
 from controlplane.core.objects.selection import store
+from controlplane.core.objects.sending import attachment
 from controlplane.core.schemas import read_query
 
 
@@ -31,9 +33,7 @@ class ObjectView(View):
             file = _local().open(key)
         except MissingObject:
             raise NotFound("There is no such object.") from None
-        # An attachment of no particular type: a stored page must never run under our origin.
-        filename = key.rsplit("/", 1)[-1]
-        return FileResponse(file, as_attachment=True, filename=filename, content_type="application/octet-stream")
+        return attachment(file, filename=key.rsplit("/", 1)[-1], size_bytes=os.fstat(file.fileno()).st_size)
 
     def put(self, request: HttpRequest, key: str) -> HttpResponse:
         if int(request.headers.get("Content-Length") or 0) > self.permit.size_max:
