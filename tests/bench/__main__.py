@@ -11,6 +11,7 @@ from pathlib import Path
 
 import torch
 from rich.console import Console
+from transformers.utils import logging as transformers_logging
 
 from tests.bench import decoding, packing, report
 from tests.bench.document import document, verdict
@@ -50,6 +51,7 @@ def main() -> int:
     except KeyError as error:
         parser.error(str(error.args[0]))
     torch.set_num_threads(1)
+    transformers_logging.disable_progress_bar()
     failed = 0
     for row in rows:
         entry = measure(row, max(PAIRS_MIN, options.pairs))

@@ -61,7 +61,7 @@ class OurTrainer:
 
     def __init__(self, chosen: Size, tokens: int) -> None:
         limits = PoolLimits(slots=RUNS, pack_tokens=RUNS * max(tokens, ROW_TOKENS_MAX))
-        root = chosen.root / f"trained-on-{tokens}"
+        self.root = root = chosen.root / f"trained-on-{tokens}"
         self.pool = Pool(Llama(chosen.model), base_model="bench", artifact_root=root, limits=limits)
         self.names = [run_id(f"bench{index}") for index in range(RUNS)]
         self.rows = [token_rows(index, tokens) for index in range(RUNS)]
@@ -80,7 +80,7 @@ class OurTrainer:
     def weights(self, index: int) -> dict[str, torch.Tensor]:
         tenant = self.pool.tenant(self.names[index])
         self.pool.versions.write(self.names[index], TEAM, tenant.step, tenant.adapter, {})
-        return load_file(self.pool.artifact_root / adapter_path(self.names[index], tenant.step) / WEIGHTS_NAME)
+        return load_file(self.root / adapter_path(self.names[index], tenant.step) / WEIGHTS_NAME)
 
 
 class PeftTrainer:
