@@ -79,8 +79,8 @@ function Charts({ curves, evaluations, happenings, range, onRange, onOpen }: Cha
     <>
       <div className="between chart-tools">
         <div className="segmented" role="group" aria-label="Band around the reward">
-          <button type="button" aria-pressed={band === "sigma"} onClick={() => setBand("sigma")}>Band: σ of rollouts</button>
-          <button type="button" aria-pressed={band === "groups"} onClick={() => setBand("groups")}>Band: group means</button>
+          <button type="button" aria-pressed={band === "sigma"} onClick={() => setBand("sigma")}>mean ± σ</button>
+          <button type="button" aria-pressed={band === "groups"} onClick={() => setBand("groups")}>group means</button>
         </div>
         {curves.branches.length > 0 && (
           <label className="check">
