@@ -28,6 +28,7 @@ IMAGES = REPOSITORY / "docs" / "images"
 SIZE = {"width": 1280, "height": 832}
 SIZE_BYTES_MAX = 250_000
 STEPS = 36
+QUESTIONS = ("3+4?", "8+9?")
 console = Console(highlight=False)
 
 
@@ -90,10 +91,30 @@ def home(page: Page, scene: Scene) -> None:
 
 def run(page: Page, scene: Scene) -> None:
     page.goto(f"{scene.person.origin}/runs/{scene.run_id}")
+    expect(page.get_by_role("img", name="Reward over steps")).to_be_visible()
+
+
+def tokens(page: Page, scene: Scene) -> None:
+    """The last step's first rollout, scrolled down to what the model read and wrote."""
+    page.goto(f"{scene.person.origin}/runs/{scene.run_id}?tab=rollouts&step={STEPS}")
+    page.get_by_role("region", name="Groups").locator("tbody").get_by_role("button").first.click()
+    page.get_by_role("region", name="Rollouts of").locator("tbody").get_by_role("button").first.click()
+    strip = page.get_by_role("group", name="Tokens: arrow keys walk through them")
+    expect(strip).to_be_visible()
+    page.locator("section.card", has=strip).evaluate("(card) => card.scrollIntoView({block: 'end'})")
 
 
 def environment(page: Page, scene: Scene) -> None:
     page.goto(f"{scene.person.origin}/environments/{scene.environment}")
+
+
+def chat(page: Page, scene: Scene) -> None:
+    """The same question to the adapter and to its base model."""
+    page.goto(f"{scene.person.origin}/chat?model={scene.model}&compare=tiny")
+    for number, question in enumerate(QUESTIONS, 1):
+        page.get_by_label("Message").fill(question)
+        page.get_by_role("button", name="Send").click()
+        expect(page.locator(".turns .badge")).to_have_count(2 * number)
 
 
 def billing(page: Page, scene: Scene) -> None:
@@ -103,7 +124,9 @@ def billing(page: Page, scene: Scene) -> None:
 PICTURES: dict[str, Callable[[Page, Scene], None]] = {
     "home": home,
     "run": run,
+    "tokens": tokens,
     "environment": environment,
+    "chat": chat,
     "billing": billing,
 }
 DARK = {"run-dark": run}
