@@ -35,6 +35,7 @@ def _arguments() -> argparse.Namespace:
         "--step-interval-ms", type=float, default=20.0, help="least time between two steps of a batch with few rows"
     )
     parser.add_argument("--sequences-max", type=int, default=defaults.sequences_max)
+    parser.add_argument("--step-tokens", type=int, default=defaults.step_tokens_max, help="tokens computed in one step")
     parser.add_argument("--waiting-max", type=int, default=defaults.waiting_max)
     parser.add_argument("--kv-cache-mib", type=int, default=defaults.kv_cache_bytes // MIB)
     parser.add_argument("--adapter-slots", type=int, default=defaults.adapter_slots)
@@ -47,6 +48,7 @@ def _limits(arguments: argparse.Namespace) -> EngineLimits:
     return EngineLimits(
         sequences_max=arguments.sequences_max,
         waiting_max=arguments.waiting_max,
+        step_tokens_max=arguments.step_tokens,
         kv_cache_bytes=arguments.kv_cache_mib * MIB,
         adapter_slots=arguments.adapter_slots,
         adapter_ram_bytes=arguments.adapter_ram_mib * MIB,

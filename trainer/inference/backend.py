@@ -38,7 +38,7 @@ class Backend(Protocol):
     """Used from one event loop, between `start` and `stop`."""
 
     generated_at_s: float | None
-    """When a token was last sampled, on the monotonic clock."""
+    """When a step last gave a token or advanced a prompt, on the monotonic clock."""
 
     @property
     def in_flight_count(self) -> int:

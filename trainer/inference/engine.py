@@ -119,9 +119,11 @@ class Engine:
         self._metrics.running.set(len(scheduler.running))
         self._metrics.waiting.set(len(scheduler.waiting))
         self._metrics.kv_blocks_used.set(self._core.cache.blocks_total - self._core.cache.free_count)
-        if progressed:
+        if progressed or scheduler.running:
+            # A step that only advanced a long prompt shows as well that the engine works.
             self.generated_at_s = time.monotonic()
-            self._metrics.step_s.observe(self.generated_at_s - started_s)
+        if progressed:
+            self._metrics.step_s.observe(time.monotonic() - started_s)
             self._metrics.step_rows.observe(len(progressed))
             self._publish([sequence for sequence in progressed if sequence.streams or sequence.is_finished])
 

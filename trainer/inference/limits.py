@@ -28,7 +28,8 @@ class EngineLimits:
     request_deadline_s: float = 600.0
     patience_s: float = 2.0
     """A request that waited longer is passed by nobody, so that a stream of requests for placed adapters cannot starve it."""
-    health_fresh_s: float = 5.0
+    health_fresh_s: float = 20.0
+    """An engine whose last step is not older is taken for healthy without a trial: a step on busy cores takes seconds."""
     health_deadline_s: float = 10.0
     body_bytes_max: int = 8 * MIB
     stop_strings_max: int = 16

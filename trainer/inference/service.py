@@ -171,7 +171,7 @@ class InferenceService:
 
     @property
     def is_fresh(self) -> bool:
-        """A token was sampled within the last few seconds."""
+        """The last step is so recent that no trial is needed."""
         at_s = self.engine.generated_at_s
         return at_s is not None and time.monotonic() - at_s < self.limits.health_fresh_s
 

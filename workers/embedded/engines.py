@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from workers.embedded.stack import Stack
 
 ENGINES = ("torch", "vllm")
+STEP_TOKENS = {"tiny": 2048}
+STEP_TOKENS_DEFAULT = 256
+"""An engine's step stays near a second of one core with a model of a hundred million parameters: others' next tokens, and the
+question whether it lives, wait no longer."""
 VLLM_START_DEADLINE_S = 600.0
 """On two busy cores, importing it alone takes minutes."""
 
@@ -27,7 +31,8 @@ def engine_services(stack: "Stack") -> list[Service]:
 
 
 def _own_engine(stack: "Stack") -> list[Service]:
-    return [stack.model_service("inference", "trainer.inference")]
+    step_tokens = STEP_TOKENS.get(stack.model, STEP_TOKENS_DEFAULT)
+    return [stack.model_service("inference", "trainer.inference", "--step-tokens", str(step_tokens))]
 
 
 def _vllm(stack: "Stack") -> list[Service]:
