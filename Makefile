@@ -44,8 +44,8 @@ model: install ## Fetch the base model MODEL, where it does not ship with the pa
 demo: install frontend runner model engine-$(ENGINE) ## Two teams train on one copy of a model, deploy, call and pay; EXIT=1 stops at the end; ENGINE=vllm
 	@$(PY) examples/demo --root $(ROOT) --model $(MODEL) --engine $(ENGINE) --seed $(SEED) $(if $(EXIT),--exit,)
 
-up: install frontend runner model ## Start the one-machine stack and leave it running
-	@$(PY) -m workers.embedded up --root $(ROOT) --model $(MODEL)
+up: install frontend runner model engine-$(ENGINE) ## Start the one-machine stack and leave it running
+	@$(PY) -m workers.embedded up --root $(ROOT) --model $(MODEL) --engine $(ENGINE)
 
 down: ## Stop a stack that stayed up
 	@$(PY) -m workers.embedded down --root $(ROOT)
