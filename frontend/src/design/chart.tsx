@@ -85,8 +85,12 @@ function Plot(props: ChartProps & { height: number }) {
     // The chart is made again only when its set of lines or its colours change; data flows through the effect below.
   }, [shape, turn, height]);
 
-  useEffect(() => plot.current?.setData(columns(steps, { lines, band, isStacked })), [steps, lines, band, isStacked]);
-  useEffect(() => plot.current?.redraw(false), [marks, chosenStep]);
+  useEffect(() => {
+    plot.current?.setData(columns(steps, { lines, band, isStacked }));
+  }, [steps, lines, band, isStacked]);
+  useEffect(() => {
+    plot.current?.redraw(false);
+  }, [marks, chosenStep]);
 
   return <div ref={box} className="chart-plot" role="img" aria-label={spoken(title, steps, props)} />;
 }

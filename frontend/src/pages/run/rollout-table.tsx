@@ -13,7 +13,9 @@ export const rolloutTone = (state: string): Tone => (state === "ok" ? "good" : s
 export function RolloutTable({ group, onOpen }: { group: Group; onOpen: (id: string) => void }) {
   const place = useRef<HTMLElement>(null);
   // It stands below the groups: whoever chose one shall see it.
-  useEffect(() => place.current?.scrollIntoView({ block: "nearest" }), [group.group_id]);
+  useEffect(() => {
+    place.current?.scrollIntoView({ block: "nearest" });
+  }, [group.group_id]);
   const columns: Column<Rollout>[] = [
     {
       name: "Answer",
