@@ -1,10 +1,13 @@
 /** Steps through pages: by number where the server counts, by cursor where it does not. */
 
+/** `1 run`, `2 runs`: what is counted here is regular. */
+const counted = (total: number, what: string) => `${total.toLocaleString("en")} ${total === 1 ? what.replace(/s$/, "") : what}`;
+
 export function Pager({ page, pages, total, what, onPage }: { page: number; pages: number; total: number; what: string; onPage: (page: number) => void }) {
-  if (pages <= 1) return <p className="pager">{total.toLocaleString("en")} {what}</p>;
+  if (pages <= 1) return <p className="pager">{counted(total, what)}</p>;
   return (
     <nav className="pager" aria-label={`Pages of ${what}`}>
-      <span>Page {page} of {pages}, {total.toLocaleString("en")} {what}</span>
+      <span>Page {page} of {pages}, {counted(total, what)}</span>
       <Steps canGoBack={page > 1} canGoOn={page < pages} onBack={() => onPage(page - 1)} onOn={() => onPage(page + 1)} />
     </nav>
   );
