@@ -22,7 +22,18 @@ from django.conf import settings  # noqa: E402
 from controlplane.core.tenancy import acting_as_system  # noqa: E402
 
 TASK_LIMIT_S = 55
-MODULES = ["outbox", "runs", "evals", "releases", "reconcile", "deployments", "billing", "service_lives", "housekeeping"]
+MODULES = [
+    "outbox",
+    "runs",
+    "evals",
+    "releases",
+    "reconcile",
+    "deployments",
+    "billing",
+    "service_lives",
+    "housekeeping",
+    "containers",
+]
 
 
 class SystemTask(Task):  # type: ignore[type-arg]
@@ -70,5 +81,6 @@ app.conf.beat_schedule = {
     "deployments": every(10.0, "deployments.sweep"),
     "prices": every(300.0, "billing.publish_prices"),
     "expired": every(600.0, "housekeeping.sweep_expired"),
+    "containers": every(30.0, "containers.sweep"),
     "sessions": every(3600.0, "housekeeping.clear_sessions"),
 }

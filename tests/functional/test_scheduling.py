@@ -8,18 +8,21 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.contrib.sessions.models import Session
 
-from controlplane.core import outbox
-from controlplane.core.models import OutboxMessage
+from controlplane.core import outbox, service_lives
+from controlplane.core.clock import now
+from controlplane.core.models import OutboxMessage, ServiceLife
 from controlplane.core.tenancy import acting_as_system
 from controlplane.pools.models import Lease
-from controlplane.pools.services import LAUNCH_GRACE_S
+from controlplane.pools.services import LAUNCH_GRACE_S, take_back
 from controlplane.runs import services
 from controlplane.runs.lifecycle import LOST_ATTEMPTS_MAX
-from controlplane.runs.models import Run
+from controlplane.runs.models import Run, RunEvent
 from tests.factories.runs import fresh, lease_run, make_evaluation, make_funded_member, make_pool, make_release, make_run
-from trainer.contracts.events import RunState
-from workers import evals, launching, reconcile, releases, runs
+from trainer.contracts.events import Component, EventKind, RunState
+from trainer.sandboxing.docker import DockerDriver
+from workers import containers, evals, housekeeping, launching, reconcile, releases, runs
 from workers import outbox as outbox_tasks
 from workers.launchers import Holder, Job
 from workers.launchers.process import ProcessLauncher, started_at
@@ -212,6 +215,61 @@ def test_losing_the_holder_of_a_pausing_or_stopping_run_does_what_the_owner_want
     launcher.dead |= {1, 2}
     reconcile.reconcile()
     assert (fresh(paused).state, fresh(stopped).state) == (RunState.PAUSED, RunState.STOPPED)
+
+
+FAKE_DOCKER = """#!/bin/sh
+echo "$@" >> {log}
+[ "$1" = ps ] && cat {boxes}
+exit 0
+"""
+
+
+def test_containers_of_an_ended_attempt_are_removed_and_no_others(pool, ann, launcher, shift_clock, tmp_path):
+    make_run(ann)
+    make_run(ann)
+    runs.schedule_runs()
+    ended, live = live_leases()
+    with acting_as_system():
+        take_back(ended.id, reason="the process died", only_expired=False)
+    labels = "rootstock.sandbox=x,subject={0.subject_id},attempt={0.attempt},fencing_token={0.fencing_token}"
+    rows = [f"rootstock-ended\t{labels.format(ended)}", f"rootstock-live\t{labels.format(live)}"]
+    rows += ["rootstock-foreign\trootstock.sandbox=x,subject=cother,attempt=1,fencing_token=1", "unlabelled\trootstock.sandbox=x"]
+    log, boxes, docker = tmp_path / "log", tmp_path / "boxes", tmp_path / "docker"
+    boxes.write_text("\n".join(rows) + "\n")
+    docker.write_text(FAKE_DOCKER.format(log=log, boxes=boxes))
+    docker.chmod(0o755)
+    with acting_as_system():
+        assert containers.sweep(DockerDriver(str(docker))) == 0, "its holder may still be cleaning up"
+        shift_clock(timedelta(seconds=31))
+        assert containers.sweep(DockerDriver(str(docker))) == 1
+    assert [line for line in log.read_text().splitlines() if line.startswith("rm")] == ["rm --force rootstock-ended"]
+
+
+def test_a_lost_service_is_told_once_to_the_runs_at_work(pool, ann, launcher):
+    working = make_run(ann)
+    runs.schedule_runs()
+    with acting_as_system():
+        Run.objects.filter(pk=working.id).update(started_at=now(), state=RunState.RUNNING)
+        waiting = make_run(ann)
+        lost = service_lives.begin_life(Component.WEB)
+        ServiceLife.objects.filter(pk=lost.pk).update(mark=lost.mark - 1)
+        successor = service_lives.begin_life(Component.WEB)
+        reconcile.tell_losses()
+        reconcile.tell_losses()
+        told = list(RunEvent.objects.filter(kind=EventKind.INCIDENT).values_list("run_id", "payload__component"))
+        service_lives.end_life(successor)
+        service_lives.begin_life(Component.WEB)
+        reconcile.tell_losses()
+        again = RunEvent.objects.filter(kind=EventKind.INCIDENT).count()
+    assert told == [(working.id, "web")] and waiting.id != working.id
+    assert again == 1, "an end that was asked for is no loss"
+
+
+def test_expired_sign_ins_are_removed(db):
+    Session.objects.create(session_key="old", session_data="", expire_date=now() - timedelta(days=1))
+    Session.objects.create(session_key="new", session_data="", expire_date=now() + timedelta(days=1))
+    housekeeping.clear_sessions()
+    assert list(Session.objects.values_list("session_key", flat=True)) == ["new"]
 
 
 def test_a_run_whose_lease_vanished_is_repaired(pool, ann, launcher):

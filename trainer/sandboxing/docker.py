@@ -55,6 +55,17 @@ class DockerDriver:
                 raise SandboxStartFailed(f"cannot make the empty image: {output}")
         self._has_image = True
 
+    async def boxes(self) -> dict[str, dict[str, str]]:
+        """Labels of every container of ours on this engine, by the container's name. Empty where there is no engine."""
+        if self._docker is None:
+            return {}
+        code, output = await self.call("ps", "--all", "--filter", f"label={LABEL}", "--format", "{{.Names}}\t{{.Labels}}")
+        rows = [] if code else [line.split("\t", 1) for line in output.splitlines() if "\t" in line]
+        return {name: dict(pair.split("=", 1) for pair in labels.split(",") if "=" in pair) for name, labels in rows}
+
+    async def remove(self, name: str) -> None:
+        await self.call("rm", "--force", name)
+
     async def call(self, *arguments: str, stdin: bytes = b"") -> tuple[int, str]:
         """(exit code, output) of one short docker command."""
         assert self._docker is not None

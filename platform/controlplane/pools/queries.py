@@ -1,6 +1,6 @@
 """Reads over pools and leases for schedulers and reconcilers. Decides nothing."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from controlplane.core.clock import now
 from controlplane.pools.models import Lease, Pool
@@ -47,3 +47,9 @@ def pool_spec(pool: Pool) -> PoolSpec:
         inference_urls=pool.inference_urls,
         artifact_root=pool.artifact_root,
     )
+
+
+def has_ended(*, subject_id: str, attempt: int, fencing_token: int, before: datetime) -> bool:
+    """Whether this installation granted that lease and it ended before `before`. False for a lease that it never granted."""
+    lease = Lease.objects.filter(subject_id=subject_id, attempt=attempt, fencing_token=fencing_token)
+    return lease.filter(released_at__lte=before).exists()
