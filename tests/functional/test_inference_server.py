@@ -8,14 +8,22 @@ import sys
 import httpx
 import openai
 import pytest
+import torch
 
 from tests.factories.engine_process import engine_process, vllm_process, wait_for
 from tests.factories.tiny_llama import write_adapter
-from trainer.contracts.catalogue import model_folder
+from tests.numerics.recorded import TEAM, run_id
+from trainer.contracts.adapters import LoraSpec, adapter_path
+from trainer.contracts.catalogue import model_folder, weights_digest
+from trainer.core.adapters import Adapter, AdapterStack
+from trainer.core.layout import lay_out
+from trainer.core.llama import Llama
+from trainer.core.versions import VersionStore
 
 WEIGHTS = model_folder("tiny/weights")
 QUICK = ("--step-interval-ms", "1")
 QUESTION = [{"role": "user", "content": "3+4?"}]
+RUN = run_id("agreement")
 PROMPT = [257, *b"user\n3+4?", 258, 10, 257, *b"assistant\n"]
 
 
@@ -133,6 +141,38 @@ def test_adapters_together_answer_as_each_alone(engine, loaded, count):
         together = list(pool.map(lambda name: (name, tokens(generate(engine, name))), names * 3))
     assert all(found == alone[name] for name, found in together)
     assert len({tuple(found) for found in alone.values()}) == len(names)
+
+
+def test_logprobs_are_those_that_the_trainer_recomputes(engine, artifacts):
+    """Base and two published versions in one batch, at the sampling temperature: the pair that a run lives on."""
+    trainer, store, served = Llama(WEIGHTS), VersionStore(artifacts, "tiny", weights_digest(WEIGHTS)), {"tiny": None}
+    for version, rank in ((1, 8), (2, 32)):
+        adapter = Adapter(LoraSpec(rank=rank, alpha=16), trainer.targets, torch.float32)
+        adapter.params_P.normal_(0, 0.08, generator=torch.Generator().manual_seed(version))
+        digest = store.write(RUN, TEAM, version, adapter, {}).adapter_digest
+        request = {"lora_name": f"{RUN}.v{version}", "lora_path": str(artifacts / adapter_path(RUN, version)), "digest": digest}
+        engine.post("/v1/load_lora_adapter", request).raise_for_status()
+        served[request["lora_name"]] = adapter
+    asked = [(name, temperature) for name in served for temperature in (1.0, 0.6, 1.7)] * 3
+    with concurrent.futures.ThreadPoolExecutor(max_workers=len(asked)) as pool:
+        replies = list(pool.map(lambda one: generate(engine, one[0], temperature=one[1]), asked))
+    gaps = torch.cat([
+        gap(trainer, served[name], reply.json()["choices"][0], temperature)
+        for (name, temperature), reply in zip(asked, replies, strict=True)
+    ])  # fmt: skip
+    assert gaps.mean() <= 1e-5, gaps.mean()
+    assert gaps.max() <= 2e-4, gaps.max()
+
+
+def gap(trainer, adapter, choice, temperature):
+    """Per sampled token, how far the engine's log-probability is from the trainer's."""
+    ids = torch.tensor([*PROMPT, *choice["token_ids"]])
+    layout = lay_out([ids.numpy()], [len(ids)])
+    fresh = adapter or Adapter(LoraSpec(), trainer.targets, torch.float32)
+    with torch.no_grad():
+        hidden = trainer.hidden(layout, AdapterStack([fresh], trainer.targets, [len(ids)]))
+        logprobs = (trainer.logits(hidden)[:-1] / temperature).log_softmax(-1).gather(1, ids[1:, None])[len(PROMPT) - 1 :, 0]
+    return (logprobs - torch.tensor([entry["logprob"] for entry in choice["logprobs"]["content"]])).abs()
 
 
 def test_versions_come_and_go_while_others_stream(engine, versions):
