@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainer.contracts.catalogue import load_catalogue
 from trainer.inference.vllm import prepare
 from workers.embedded.checks import answers
 from workers.embedded.supervisor import Service
@@ -37,20 +36,16 @@ def _own_engine(stack: "Stack") -> list[Service]:
 
 def _vllm(stack: "Stack") -> list[Service]:
     """vLLM is not waited for: the service in front is ready once a completion has come through."""
-    # These bring torch, which takes seconds to import and which the supervisor needs for nothing else.
-    from trainer.inference.base_model import BaseModel
-    from trainer.inference.vllm.command import cpu_command, cpu_environment
-
     folder = vllm_folder(stack.root)
-    base = BaseModel.of(load_catalogue()[stack.model])
-    command = cpu_command(prepare.python_of(folder), base, port=stack.ports["vllm"])
+    command = [sys.executable, "-m", "trainer.inference.vllm.command", "--python", str(prepare.python_of(folder))]
+    command += ["--model", stack.model, "--port", str(stack.ports["vllm"])]
     is_ready = partial(answers, stack.url("vllm") + "/health")
     options = ("--upstream", stack.url("vllm"), "--base-through-zero-adapter")
     return [
         Service(
             "vllm",
             command,
-            cpu_environment(),
+            stack.environment(),
             is_ready,
             start_deadline_s=VLLM_START_DEADLINE_S,
             before=partial(_require_vllm, folder),

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from trainer.inference.vllm import prepare
+from trainer.inference.vllm import command, prepare
 from workers.embedded.engines import engine_services
 from workers.embedded.stack import Stack
 
@@ -15,8 +15,8 @@ def make_stack(tmp_path, monkeypatch):
     return lambda engine: Stack.open(tmp_path / "stack", engine=engine)
 
 
-def flag(command, name):
-    return command[command.index(name) + 1]
+def flag(arguments, name):
+    return arguments[arguments.index(name) + 1]
 
 
 @pytest.mark.parametrize("engine", ["torch", "vllm"])
@@ -28,13 +28,21 @@ def test_the_engine_s_address_is_the_same_whatever_answers(make_stack, engine):
     assert inference.environment["ROOTSTOCK_POOL_TOKEN"]
 
 
-def test_vllm_listens_on_loopback_and_knows_no_secret(make_stack):
-    stack = make_stack("vllm")
-    vllm, front = engine_services(stack)
-    assert flag(vllm.command, "--host") == "127.0.0.1"
+def test_the_routes_stand_in_front_of_vllm(make_stack):
+    vllm, front = engine_services(make_stack("vllm"))
     assert flag(front.command, "--upstream") == f"http://127.0.0.1:{flag(vllm.command, '--port')}"
-    assert not any(name.startswith(("ROOTSTOCK_", "DATABASE_")) for name in vllm.environment)
     assert "--base-through-zero-adapter" in front.command, "rows without an adapter get another's on CPU"
+
+
+def test_vllm_listens_on_loopback_and_is_handed_no_secret(monkeypatch):
+    monkeypatch.setenv("ROOTSTOCK_POOL_TOKEN", "secret")
+    became = []
+    monkeypatch.setattr("os.execve", lambda *started: became.append(started))
+    monkeypatch.setattr("sys.argv", ["command", "--python", "/venv/bin/python", "--model", "tiny", "--port", "8000"])
+    command.main()
+    program, arguments, environment = became[0]
+    assert (program, flag(arguments, "--host"), flag(arguments, "--port")) == ("/venv/bin/python", "127.0.0.1", "8000")
+    assert "secret" not in environment.values() and "ROOTSTOCK_POOL_TOKEN" not in environment
 
 
 def test_a_missing_vllm_says_how_to_install_it(make_stack):

@@ -1,11 +1,15 @@
 """How a vLLM server is started for one base model: flags, variables, and why each is there. Knows vLLM's command line alone.
 
-`docker-compose.yml` spells the same flags for the GPU image; a test compares the two.
+    python -m trainer.inference.vllm.command --python VENV/bin/python --model tiny --port 8000
+
+becomes the CPU build's server. `docker-compose.yml` spells the same flags for the GPU image; a test compares the two.
 """
 
+import argparse
 import os
 from pathlib import Path
 
+from trainer.contracts.catalogue import load_catalogue
 from trainer.inference.base_model import BaseModel
 from trainer.inference.lora import rank_class
 
@@ -61,3 +65,18 @@ def cpu_command(python: Path, base: BaseModel, *, port: int) -> list[str]:
 def cpu_environment() -> dict[str, str]:
     kept = {name: value for name in PASSED_ON if (value := os.environ.get(name))}
     return kept | VARIABLES | CPU_VARIABLES
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m trainer.inference.vllm.command", description="Become vLLM's server on CPU.")
+    parser.add_argument("--python", required=True, type=Path, help="of the environment that `vllm.prepare` made")
+    parser.add_argument("--model", required=True, choices=sorted(load_catalogue()), help="id in the catalogue")
+    parser.add_argument("--port", required=True, type=int)
+    options = parser.parse_args()
+    command = cpu_command(options.python, BaseModel.of(load_catalogue()[options.model]), port=options.port)
+    # Of our own variables it gets none: it holds no secret that it could lose.
+    os.execve(command[0], command, cpu_environment())
+
+
+if __name__ == "__main__":
+    main()
