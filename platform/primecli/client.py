@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
+from uuid import uuid4
 
 import httpx
 
@@ -24,6 +25,7 @@ END = "end"
 """The kind of event after which nothing will ever follow."""
 RECONNECTS_MAX = 10
 RECONNECT_PAUSE_S = 1.0
+POST_TRIES = 3
 
 EXIT_CODES = {401: ExitCode.AUTH, 402: ExitCode.BILLING, 403: ExitCode.AUTH, 404: ExitCode.NOT_FOUND}
 DEFAULT_HINTS = {
@@ -83,12 +85,26 @@ class Client:
     def request(
         self, method: str, path: str, *, params: Mapping[str, Any] | None = None, body: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """One JSON request. Raises `ApiFailure` for every reply that is not a success."""
+        """One JSON request. Raises `ApiFailure` for every reply that is not a success.
+
+        A POST carries a key of its own, so that sending it again after a lost reply starts nothing twice.
+        """
         given = {key: value for key, value in (params or {}).items() if value is not None}
         content = None if body is None else json.dumps(body, default=str, allow_nan=False)
         headers = {"Content-Type": "application/json"} if content is not None else {}
-        with _reachable(self.config):
-            reply = self._http.request(method, self.url(path), params=given, content=content, headers=headers)
+        if method == "POST":
+            headers["Idempotency-Key"] = uuid4().hex
+        tries = POST_TRIES if method == "POST" else 1
+        while True:
+            try:
+                with _reachable(self.config):
+                    reply = self._http.request(method, self.url(path), params=given, content=content, headers=headers)
+                break
+            except Unreachable:
+                tries -= 1
+                if not tries:
+                    raise
+            time.sleep(RECONNECT_PAUSE_S)
         raise_for_failure(reply)
         return decoded(reply)
 

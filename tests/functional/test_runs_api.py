@@ -54,6 +54,18 @@ def test_a_run_is_accepted_with_its_effective_configuration(client, ann):
     assert client.get(f"{RUNS}/{run['id']}").json()["run"]["id"] == run["id"]
 
 
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"divide_by_stdd": True}, "body.algorithm.options.divide_by_stdd"),
+        ({"divide_by_std": "no idea"}, "body.algorithm.options.divide_by_std"),
+    ],
+)
+def test_an_option_of_the_algorithm_that_is_wrong_is_named_at_once(client, ann, options, field):
+    body = run_body(make_release(ann)) | {"algorithm": {"id": "grpo", "options": options}}
+    assert refused_fields(client.post(RUNS, body)) == [field]
+
+
 def test_both_spellings_of_the_address_work(client, ann):
     assert client.post(f"{RUNS}/", run_body(make_release(ann))).status_code == 200
 

@@ -8,11 +8,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Literal
 
-from trainer.contracts.base import Wire
-
-
-class GrpoOptions(Wire):
-    divide_by_std: bool = False
+from trainer.contracts.algorithms import GrpoOptions
 
 
 class Grpo:

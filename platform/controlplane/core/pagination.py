@@ -3,13 +3,12 @@
 Knows querysets ordered newest first. Refuses to know what a row is; callers give the rendering.
 """
 
-import base64
-import binascii
 from collections.abc import Callable
+from datetime import datetime
 from typing import Annotated, Any
 
+from django.core.signing import BadSignature, Signer
 from django.db.models import Model, Q, QuerySet
-from django.utils.dateparse import parse_datetime
 from pydantic import Field
 
 from controlplane.core.errors import Invalid
@@ -37,26 +36,29 @@ def offset_page(rows: QuerySet[Any], query: OffsetQuery, render: Callable[[Any],
 
 
 def cursor_page(rows: QuerySet[Any], query: CursorQuery, render: Callable[[Any], Any]) -> dict[str, Any]:
-    """`{"items", "next_cursor"}`, newest first by (created_at, id): stable while rows are added. `next_cursor` null ends it."""
+    """`{"items", "next_cursor"}`, newest first by (created_at, id): stable while rows are added. `next_cursor` null ends it.
+
+    Cursors are signed for their list: one that was changed, or that another list gave out, is refused by name.
+    """
+    signer = Signer(salt=f"cursor:{rows.model._meta.label}")
     if query.cursor:
-        created_at, row_id = _decode(query.cursor)
+        created_at, row_id = _decode(query.cursor, signer)
         rows = rows.filter(Q(created_at__lt=created_at) | Q(created_at=created_at, id__lt=row_id))
     page = list(rows.order_by("-created_at", "-id")[: query.limit + 1])
     shown = page[: query.limit]
-    return {"items": [render(row) for row in shown], "next_cursor": _encode(shown[-1]) if len(page) > query.limit else None}
+    return {
+        "items": [render(row) for row in shown],
+        "next_cursor": _encode(shown[-1], signer) if len(page) > query.limit else None,
+    }
 
 
-def _encode(row: Model) -> str:
-    text = f"{row.created_at.isoformat()}|{row.pk}"  # type: ignore[attr-defined]
-    return base64.urlsafe_b64encode(text.encode()).decode()
+def _encode(row: Model, signer: Signer) -> str:
+    return signer.sign_object([row.created_at.isoformat(), row.pk])  # type: ignore[attr-defined]
 
 
-def _decode(cursor: str) -> tuple[Any, str]:
+def _decode(cursor: str, signer: Signer) -> tuple[datetime, str]:
     try:
-        moment, bar, row_id = base64.urlsafe_b64decode(cursor.encode()).decode().rpartition("|")
-        created_at = parse_datetime(moment)
-    except (binascii.Error, UnicodeError, ValueError):
-        created_at, row_id, bar = None, "", ""
-    if created_at is None or not bar:
-        raise Invalid(("query", "cursor"), "not a cursor that a page gave out")
-    return created_at, row_id
+        created_at, row_id = signer.unsign_object(cursor)
+    except (BadSignature, ValueError):
+        raise Invalid(("query", "cursor"), "not a cursor that a page of this list gave out") from None
+    return datetime.fromisoformat(created_at), row_id

@@ -105,9 +105,9 @@ def is_last_admin(membership: Membership) -> bool:
     return list(admins.values_list("id", flat=True)) == [membership.id]
 
 
-def keys_of(actor: Actor) -> list[ApiKey]:
-    with acting_for(actor.user.personal_team.id):
-        return list(ApiKey.objects.filter(user=actor.user, revoked_at__isnull=True).order_by("-created_at", "-id"))
+def keys_of(actor: Actor) -> QuerySet[ApiKey]:
+    """Live keys of the actor's user. They are rows of the personal team: read them acting for it."""
+    return ApiKey.objects.filter(user=actor.user, revoked_at__isnull=True)
 
 
 def key_of(actor: Actor, key_id: str) -> ApiKey:

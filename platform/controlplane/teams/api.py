@@ -4,7 +4,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from controlplane.core.pagination import offset_page
+from controlplane.core.pagination import CursorQuery, cursor_page, offset_page
 from controlplane.core.schemas import query_parameters, read_body, read_query, render
 from controlplane.core.tenancy import acting_for
 from controlplane.core.views import ApiView
@@ -112,10 +112,13 @@ class MemberView(ApiView):
 class KeysView(ApiView):
     scope = "keys"
 
-    @extend_schema(operation_id="keys_list", responses=KeyList)
+    @extend_schema(operation_id="keys_list", parameters=query_parameters(CursorQuery), responses=KeyList)
     def get(self, request: Request) -> Response:
         """Live keys of the user, newest first."""
-        return render(KeyList(items=[KeyOut.of(key) for key in access.keys_of(actor_in(request))]))
+        actor, query = actor_in(request), read_query(request, CursorQuery)
+        with acting_for(actor.user.personal_team.id):
+            page = cursor_page(access.keys_of(actor), query, KeyOut.of)
+        return render(KeyList.model_validate(page))
 
     @extend_schema(operation_id="keys_create", request=KeyIn, responses={201: KeyMade})
     def post(self, request: Request) -> Response:

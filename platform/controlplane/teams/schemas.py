@@ -114,6 +114,7 @@ class KeyMade(KeyOut):
 
 class KeyList(Answer):
     items: list[KeyOut]
+    next_cursor: str | None
 
 
 class ScopeRights(Answer):

@@ -128,3 +128,19 @@ def test_following_gives_up_on_a_server_that_stays_away(monkeypatch):
 def test_following_what_does_not_exist_fails_at_once():
     with pytest.raises(ApiFailure):
         list(client(answering(404, json={"detail": "no"})).follow("/x"))
+
+
+def test_a_post_whose_reply_was_lost_is_sent_again_with_the_same_key(monkeypatch):
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    keys: list[str] = []
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        keys.append(request.headers["Idempotency-Key"])
+        if len(keys) < 3:
+            raise httpx.ReadError("the line went dead")
+        return httpx.Response(200, json={"run": {}})
+
+    sender = client(handle)
+    assert sender.post("/rft/runs", {}) == {"run": {}}
+    assert sender.post("/rft/runs", {}) == {"run": {}}
+    assert len(keys) == 4 and len(set(keys[:3])) == 1 and keys[3] != keys[0]
