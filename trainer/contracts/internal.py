@@ -125,6 +125,8 @@ class RolloutSummary(Wire):
     environment: str
     task: int
     task_key: str = ""
+    task_preview: str = ""
+    """The task in a few words that a person can read; `preview` is what the policy said last."""
     state: Literal["ok", "failed", "incomplete", "deadline", "cancelled", "stale", "infrastructure"]
     reward: float | None
     rewards: dict[str, float | None] = {}

@@ -22,6 +22,7 @@ from trainer.orchestrator.sessions import Call
 from trainer.orchestrator.token_texts import TokenTexts
 
 PREVIEW_MAX = 500
+TASK_PREVIEW_MAX = 200
 ERROR_MAX = 1_000
 
 
@@ -61,6 +62,7 @@ def summary(item: Accounted) -> RolloutSummary:
         environment=rollout.environment,
         task=rollout.task,
         task_key=rollout.task_key,
+        task_preview=rollout.preview[:TASK_PREVIEW_MAX],
         state=item.state,
         reward=outcome.reward,
         rewards=outcome.rewards,

@@ -54,6 +54,7 @@ class GroupAnswer(Answer):
     environment: str
     task: int
     task_key: str
+    task_preview: str
     policy_version: int
     staleness: int
     trained_count: int
@@ -71,6 +72,7 @@ class GroupAnswer(Answer):
             environment=first["environment"],
             task=first["task"],
             task_key=first.get("task_key", ""),
+            task_preview=first.get("task_preview", ""),
             policy_version=first["policy_version_min"],
             staleness=max(row.summary.get("staleness", 0) for row in group.rollouts),
             trained_count=sum(bool(row.summary.get("trained")) for row in group.rollouts),
@@ -236,6 +238,7 @@ class RolloutAnswer(Answer):
     environment: str
     task: int
     task_key: str
+    task_preview: str
     billed: bool
     rewards: dict[str, float | None]
     metrics: dict[str, float]
@@ -253,6 +256,7 @@ class RolloutAnswer(Answer):
             environment=record["environment"],
             task=record["task"],
             task_key=record.get("task_key", ""),
+            task_preview=record.get("task_preview", ""),
             billed=record["billed"],
             rewards=record.get("rewards") or {},
             metrics=record.get("metrics") or {},

@@ -2,6 +2,7 @@
 import { type Column, Table } from "../../design/table";
 import { ratio } from "../../design/format";
 import type { Group } from "./rollouts-panel";
+import { taskName } from "./task-name";
 
 const WIDTH = 120;
 const EDGE = 6;
@@ -26,8 +27,8 @@ export function GroupTable({ groups, chosen, isStale, onChoose }: { groups: Grou
       name: "Task",
       sortBy: (group) => group.task,
       cell: (group) => (
-        <button type="button" className="link" aria-pressed={group.group_id === chosen} onClick={() => onChoose(group.group_id)}>
-          {group.task_key || `task ${group.task}`}
+        <button type="button" className="link" title={group.task_key} aria-pressed={group.group_id === chosen} onClick={() => onChoose(group.group_id)}>
+          {taskName(group)}
         </button>
       ),
     },

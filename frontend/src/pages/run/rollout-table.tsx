@@ -5,6 +5,7 @@ import { Badge, type Tone } from "../../design/badge";
 import { type Column, Table } from "../../design/table";
 import { count, ratio } from "../../design/format";
 import type { Group } from "./rollouts-panel";
+import { taskName } from "./task-name";
 
 type Rollout = components["schemas"]["RolloutRow"];
 
@@ -35,8 +36,8 @@ export function RolloutTable({ group, onOpen }: { group: Group; onOpen: (id: str
   ];
   return (
     <section ref={place} className="stack tight" aria-label="Chosen group">
-      <h3>{group.task_key || `Task ${group.task}`} <span className="muted">· {group.environment} · version {group.policy_version}</span></h3>
-      <Table caption={`Rollouts of ${group.task_key || `task ${group.task}`}`} columns={columns} rows={group.rollouts} rowKey={(row) => row.id} />
+      <h3>{taskName(group)} <span className="muted">· {group.environment} · version {group.policy_version}</span></h3>
+      <Table caption={`Rollouts of ${taskName(group)}`} columns={columns} rows={group.rollouts} rowKey={(row) => row.id} />
     </section>
   );
 }

@@ -10,6 +10,7 @@ import { Skeleton } from "../../design/skeleton";
 import { type Column, Table } from "../../design/table";
 import { Conversation } from "./conversation";
 import { rolloutTone } from "./rollout-table";
+import { taskName } from "./task-name";
 import { TimeBar } from "./time-bar";
 import { TokenView } from "./token-view";
 
@@ -35,7 +36,7 @@ function Shown({ runId, detail }: { runId: string; detail: RolloutDetail }) {
   const trace = detail.traces[seat] ?? detail.traces[0];
   return (
     <>
-      <Card title={`${detail.task_key || `Task ${detail.task}`} at step ${detail.step}`} note={detail.environment} actions={<Badge tone={rolloutTone(rollout.state)}>{rollout.state}</Badge>}>
+      <Card title={`${taskName(detail)} at step ${detail.step}`} note={detail.environment} actions={<Badge tone={rolloutTone(rollout.state)}>{rollout.state}</Badge>}>
         <Stats label="Figures of the rollout">
           <Stat label="Reward" value={ratio(rollout.reward, 3)} note={rollout.trained ? `advantage ${ratio(rollout.advantage, 3)}` : "not trained on"} />
           <Stat label="Policy version" value={rollout.policy_version} note={`staleness ${rollout.staleness}`} />
