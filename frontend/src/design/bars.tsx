@@ -11,12 +11,10 @@ const WIDTH = 720;
 const HEIGHT = 180;
 const BASE = HEIGHT - 22;
 const TOP = 18;
-const LABELS_MAX = 8;
 
 export function Bars({ bars, label, top }: { bars: Bar[]; label: string; top: string }) {
   const most = Math.max(...bars.map((bar) => bar.value), 0) || 1;
   const pitch = WIDTH / bars.length;
-  const every = Math.ceil(bars.length / LABELS_MAX);
   return (
     <figure>
       <svg className="bars" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label}>
@@ -32,13 +30,17 @@ export function Bars({ bars, label, top }: { bars: Bar[]; label: string; top: st
         })}
       </svg>
       <div className="bar-labels" aria-hidden="true">
-        {bars.filter((_, index) => index % every === 0).map((bar) => <span key={bar.label}>{bar.label}</span>)}
+        <span>{bars[0]?.label}</span>
+        <span>{bars.at(-1)?.label}</span>
       </div>
       <p className="muted small">Highest: {top}</p>
-      <table className="hidden">
-        <caption>{label}</caption>
-        <tbody>{bars.map((bar) => <tr key={bar.label}><th scope="row">{bar.label}</th><td>{bar.text}</td></tr>)}</tbody>
-      </table>
+      {/* A table takes no height of its own: what hides it is around it. */}
+      <div className="hidden">
+        <table>
+          <caption>{label}</caption>
+          <tbody>{bars.map((bar) => <tr key={bar.label}><th scope="row">{bar.label}</th><td>{bar.text}</td></tr>)}</tbody>
+        </table>
+      </div>
     </figure>
   );
 }

@@ -63,7 +63,7 @@ function Chat({ models }: { models: Model[] }) {
         </details>
       </Card>
       <div className={second ? "columns even" : "stack"}>
-        {sides.map((side, index) => <Conversation key={index} side={side} />)}
+        {sides.map((side, index) => <Conversation key={index} side={side} name={models.find((model) => model.id === side.model)?.display_name ?? side.model} />)}
       </div>
       <Composer isBusy={sides.some((side) => side.isBusy)} hasTurns={left.turns.length > 0} onAsk={(text) => sides.forEach((side) => side.ask(text))} onStop={() => sides.forEach((side) => side.stop())} onClear={() => sides.forEach((side) => side.clear())} />
     </>

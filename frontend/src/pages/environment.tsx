@@ -3,6 +3,7 @@ import { useParams, useSearchParams } from "react-router";
 import type { ReleaseDetail } from "../api/shapes";
 import { useQuery } from "../api/use-query";
 import { Badge, ReleaseBadge } from "../design/badge";
+import { words } from "../design/format";
 import { Heading } from "../design/heading";
 import { Problem } from "../design/notice";
 import { Skeleton } from "../design/skeleton";
@@ -53,7 +54,7 @@ function Head({ detail, title }: { detail: ReleaseDetail; title: string }) {
       <Badge isPlain>{detail.semantic_version}</Badge>
       <Badge isPlain>{detail.visibility === "PRIVATE" ? "seen by the team" : "seen by everybody"}</Badge>
       {detail.yanked && <Badge tone="bad">yanked</Badge>}
-      {detail.runtime_hint && <Badge tone="wait">{detail.runtime_hint}</Badge>}
+      {detail.runtime_hint && <Badge isPlain tone={detail.runtime_hint === "NEEDS_CONTAINER" ? "wait" : ""}>{words(detail.runtime_hint.toLowerCase())}</Badge>}
     </Heading>
   );
 }

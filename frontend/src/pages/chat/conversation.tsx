@@ -5,9 +5,9 @@ import { shortDigest } from "../../design/format";
 import { Problem } from "../../design/notice";
 import type { Side, Turn } from "./use-conversation";
 
-export function Conversation({ side }: { side: Side }) {
+export function Conversation({ side, name }: { side: Side; name: string }) {
   return (
-    <Card title={<code>{side.model}</code>}>
+    <Card title={name} note={<code>{side.model}</code>}>
       {side.turns.length === 0 && <p className="muted">Nothing asked yet.</p>}
       <ol className="turns" aria-live="polite" aria-busy={side.isBusy}>
         {side.turns.map((turn, index) => <li key={index}><TurnView turn={turn} isLast={side.isBusy && index === side.turns.length - 1} /></li>)}
