@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from trainer.contracts.events import EventKind, Meter
+from trainer.contracts.events import Component, EventKind, Meter
 from trainer.contracts.internal import UsageBatch, UsageIn, VersionReport
 from trainer.contracts.training import StepResult
 from trainer.orchestrator.control import ControlClient
@@ -120,12 +120,12 @@ class StepReports:
             f"step {step}: {len(report.record.batch.samples)} samples trained in {metrics['time/train_s']:.2f} s after "
             f"{metrics['time/trainer_queue_s']:.2f} s in the queue; {result.packs_shared} of {result.packs} packs were shared "
             "with other runs",
-            component="trainer",
+            component=Component.TRAINER,
         )
         self._reporter.log(
             f"version {step} was loaded in {published.load_s:.2f} s; {published.requests_in_flight} requests in flight stayed "
             "on older versions",
-            component="engine",
+            component=Component.ENGINE,
         )
         self._reporter.log(
             f"step {step}: reward {metrics.get('reward', float('nan')):.3f}, {result.tokens} tokens, "
