@@ -3,12 +3,16 @@
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
+from controlplane.billing.schemas import TopUpRequest
 from controlplane.core.declarations import PUBLIC, SCOPE_FIELD
 from controlplane.core.openapi import FAILURES
+from controlplane.inference.schemas import ChatRequest
 from controlplane.teams import services
 from controlplane.teams.access import actor_for
 from controlplane.teams.permissions import SCOPES
+from controlplane.teams.schemas import KeyIn, SignIn, TeamIn
 from tests.contract.test_error_shape import address
 from tests.contract.test_openapi import document, operations
 from tests.factories.teams import Member, client_for, make_member
@@ -70,6 +74,12 @@ def test_a_key_without_the_declared_scope_is_refused_and_one_with_it_is_not(path
     assert refused.status_code == 403 and scope in refused.content.decode(), refused.content
     allowed = getattr(client_for(limited_to(scope)), method)(address(path))
     assert b"scope" not in allowed.content or allowed.json().get("code") != "scope_missing", allowed.content
+
+
+@pytest.mark.parametrize("model", [KeyIn, SignIn, TeamIn, TopUpRequest, ChatRequest], ids=lambda model: model.__name__)
+def test_the_examples_of_the_document_are_bodies_that_are_taken(model: type[BaseModel]):
+    examples = document()["components"]["schemas"][model.__name__]["examples"]
+    assert examples and all(model.model_validate(example) for example in examples)
 
 
 def test_every_scope_is_used_and_every_refusal_is_a_failure_of_the_document():

@@ -15,7 +15,7 @@ from controlplane.billing.queries import Bucket, LedgerTotals, MeterLine, Subjec
 from controlplane.billing.services import TOP_UP_MAX_MICROUSD
 from controlplane.core.money import microusd_floor, usd
 from controlplane.core.pagination import OffsetQuery
-from controlplane.core.schemas import Answer, Body, Query
+from controlplane.core.schemas import Answer, Body, Query, example
 from trainer.contracts.events import Meter
 
 RESOURCE_TYPES: dict[Meter, str] = {
@@ -39,6 +39,8 @@ class WalletQuery(OffsetQuery):
 
 class TopUpRequest(Body):
     """Exactly one of the two amounts. Dollars have at most six decimals."""
+
+    model_config = example({"amount_usd": 5})
 
     amount_usd: Annotated[Decimal, Field(gt=0, decimal_places=6, max_digits=16)] | None = None
     amount_microusd: Annotated[int, Field(gt=0, le=TOP_UP_MAX_MICROUSD)] | None = None

@@ -17,6 +17,11 @@ from controlplane.core.errors import Invalid
 from controlplane.core.problems import validation_problems
 
 
+def example(body: dict[str, Any]) -> ConfigDict:
+    """A body as the OpenAPI document shows it: `model_config = example({…})`."""
+    return ConfigDict(json_schema_extra={"examples": [body]})
+
+
 class Body(BaseModel):
     """A body that clients send. An unknown field is refused by name."""
 

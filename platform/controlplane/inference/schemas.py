@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from controlplane.core.schemas import Answer, Body
+from controlplane.core.schemas import Answer, Body, example
 from controlplane.inference.models import InferenceRequest, RequestStatus
 from trainer.contracts.generation import TOKENS_OUT_MAX
 
@@ -33,6 +33,8 @@ class StreamOptions(Body):
 
 
 class ChatRequest(Body):
+    model_config = example({"model": "tiny", "messages": [{"role": "user", "content": "3+4?"}], "max_tokens": 16})
+
     model: Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00]+$")]
     messages: Annotated[list[Message], Field(min_length=1, max_length=MESSAGES_MAX)]
     max_tokens: Annotated[int, Field(ge=1, le=TOKENS_OUT_MAX)] | None = None

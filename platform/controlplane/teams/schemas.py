@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AwareDatetime, Field, StringConstraints, WithJsonSchema
 
 from controlplane.core.pagination import OffsetQuery
-from controlplane.core.schemas import Answer, Body, CamelAnswer, Query
+from controlplane.core.schemas import Answer, Body, CamelAnswer, Query, example
 from controlplane.teams.actors import Actor
 from controlplane.teams.models import ApiKey, Membership, Team, User
 from controlplane.teams.permissions import SCOPES
@@ -32,6 +32,8 @@ class SignUp(Body):
 
 
 class SignIn(Body):
+    model_config = example({"email": "ada@example.com", "password": "correct-horse-battery"})
+
     email: Email
     password: Password
 
@@ -78,6 +80,8 @@ class SessionOut(Answer):
 
 class KeyIn(Body):
     """`scopes` null: everything the user may do. `expires_at` null: until it is revoked."""
+
+    model_config = example({"name": "ci", "scopes": ["runs:read", "runs:write"], "expires_at": "2030-01-01T00:00:00Z"})
 
     name: Name
     scopes: Annotated[list[Scope], Field(min_length=1, max_length=64)] | None = None
@@ -153,6 +157,8 @@ class UserAnswer(Answer):
 
 
 class TeamIn(Body):
+    model_config = example({"name": "Lab", "slug": "lab"})
+
     name: Name
     slug: Slug = ""
 
