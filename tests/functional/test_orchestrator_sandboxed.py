@@ -116,10 +116,13 @@ async def test_games_of_several_turns_train_on_what_the_engine_sampled_and_nothi
 
 async def test_an_import_that_fails_is_named_within_a_minute(packed: Packed, runner_dir: Path, tmp_path: Path):
     started_s = time.monotonic()
-    finish, _ = await done("run", packed("broken_import"), runner_dir, tmp_path)
+    finish, place = await done("run", packed("broken_import"), runner_dir, tmp_path)
     assert (finish.outcome, finish.code) == ("failed", "environment_broken")
     assert finish.detail["module"].startswith("broken_import/") and finish.detail["line"] > 0
     assert str(finish.detail["line"]) in finish.message
+    said = [event.payload for event in place.control.of_kind("log") if event.payload["component"] == "environment"]
+    assert {line["env_name"] for line in said} == {place.control.spec.releases[0].environment}
+    assert any("Error" in line["message"] for line in said), "its own words are in the log, by its name"
     assert time.monotonic() - started_s < 60
 
 

@@ -39,6 +39,17 @@ def test_the_log_is_json_lines_that_can_be_filtered(client, run, report):
     assert len(lines(get(client, run, "logs", tail_lines=1))) == 1
 
 
+def test_lines_of_one_environment_can_be_chosen(client, run, report):
+    """The kind: one environment of several is broken, and its words are lost among the others'."""
+    texts = {"ann/rules": "ready", "ann/deep": "No module named 'harbor'"}
+    events = [log(number, text, component="environment") for number, text in enumerate(texts.values(), 1)]
+    for event, name in zip(events, texts, strict=True):
+        event.payload["env_name"] = name
+    report(events=events)
+    assert [one["message"] for one in lines(get(client, run, "logs", env_name="ann/deep"))] == ["No module named 'harbor'"]
+    assert [one["env_name"] for one in lines(get(client, run, "env-server-logs"))] == ["ann/rules", "ann/deep"]
+
+
 def test_a_broken_expression_is_refused_by_name(client, run, report):
     report(events=[log(1, "x")])
     answer = get(client, run, "logs", search="(", regex="true")

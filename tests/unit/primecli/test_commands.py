@@ -167,6 +167,22 @@ class TestTrain:
         assert done.stdout.count("PAUSED") == 2, "the pause in its history was no end"
         assert "prime train resume crun" in done.stderr
 
+    def test_a_run_that_failed_says_why_and_its_environments_words_can_be_chosen(self, training):
+        line = {
+            "timestamp": "2026-11-29T10:00:01Z",
+            "level": "ERROR",
+            "component": "environment",
+            "message": "No module named 'x'",
+        }
+        reason = "ada/deep does not load: ModuleNotFoundError: No module named 'x' (deep/__init__.py:3)"
+        training.routes |= {
+            ("GET", "/api/v1/rft/runs/crun"): {"run": RUN | {"status": "FAILED", "errorMessage": reason}},
+            ("GET", "/api/v1/rft/runs/crun/logs"): {"logs": json.dumps(line), "cursor": 1},
+        }
+        assert "deep/__init__.py:3" in training.run("train", "get", "crun", COLUMNS="200").stdout
+        assert "environment: No module named 'x'" in training.run("train", "logs", "crun", "--env", "ada/deep").stdout
+        assert training.requests[-1].url.params["env_name"] == "ada/deep"
+
     def test_verbs_are_not_taken_for_files(self, training):
         training.routes["GET", "/api/v1/rft/runs"] = {"runs": [RUN], "total": 1, "page": 1, "limit": 20, "total_pages": 1}
         done = training.run("train", "list")
