@@ -43,7 +43,7 @@ function StepRollouts({ runId, step, steps, place, onGo }: { runId: string; step
     <Card
       title={`Rollouts of step ${step}`}
       note="Rollouts of one task on one policy version are a group: each is compared with the others of its group."
-      actions={<StepPicker step={step} steps={steps.includes(step) ? steps : [step, ...steps].sort((a, b) => a - b)} onStep={(chosen) => onGo({ step: chosen, page: 1, group: undefined })} />}
+      actions={<StepPicker step={step} steps={steps} takesAny onStep={(chosen) => onGo({ step: chosen, page: 1, group: undefined })} />}
     >
       <div className="table-tools">
         <Select label="Which" options={tags} value={place.tag} onChange={(event) => onGo({ tag: event.target.value, page: 1, group: undefined })} />

@@ -1,14 +1,16 @@
 /** Goes through the steps of a run without a pointer: back, on, or by number. */
 import { useEffect, useState } from "react";
 
-export function StepPicker({ step, steps, onStep }: { step: number; steps: number[]; onStep: (step: number) => void }) {
+/** `steps` are those that have a point. With `takesAny` the steps between two thinned points can be chosen, too. */
+export function StepPicker({ step, steps, takesAny = false, onStep }: { step: number; steps: number[]; takesAny?: boolean; onStep: (step: number) => void }) {
   const [typed, setTyped] = useState(String(step));
   useEffect(() => setTyped(String(step)), [step]);
-  const earlier = steps.findLast((one) => one < step);
-  const later = steps.find((one) => one > step);
+  const last = steps.at(-1) ?? step;
+  const earlier = takesAny ? (step > 1 ? step - 1 : undefined) : steps.findLast((one) => one < step);
+  const later = takesAny ? (step < last ? step + 1 : undefined) : steps.find((one) => one > step);
   const go = () => {
     const wanted = Number(typed);
-    const nearest = steps.findLast((one) => one <= wanted) ?? steps[0];
+    const nearest = takesAny ? Math.min(last, wanted) : (steps.findLast((one) => one <= wanted) ?? steps[0]);
     if (nearest !== undefined && typed !== "") onStep(nearest);
     setTyped(String(nearest ?? step));
   };
