@@ -13,6 +13,7 @@ from prime import DemoError, Prime
 
 EXAMPLES = Path(__file__).resolve().parents[1]
 TOP_UP_USD = 5
+FAILED_SHARE_MAX = 0.1
 PAGE = 1000
 
 
@@ -74,10 +75,11 @@ class Team:
         return self.prime.start("eval", "run", environment, "-m", model, *counts, "--follow")
 
     def finish_eval(self, process: Popen[str]) -> float:
+        """The mean reward. An evaluation of which many rollouts failed says nothing of the model."""
         result = self.prime.finish(process)
-        mean = result["avg_score"]
-        if mean is None:
-            raise DemoError(f"the evaluation of team {self.name} has no mean reward: {result}")
+        mean, failed = result["avg_score"], result["metrics"]["failed"]
+        if mean is None or failed > FAILED_SHARE_MAX * self.demo.rollouts:
+            raise DemoError(f"team {self.name}: {failed:.0f} of {self.demo.rollouts} rollouts of an evaluation failed: {result}")
         return float(mean)
 
     def train(self, seed: int) -> None:
