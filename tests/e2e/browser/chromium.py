@@ -5,7 +5,9 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, StorageState, expect, sync_playwright
+
+from tests.fixtures.live_stack import Person
 
 FLAGS = (
     "--no-sandbox",
@@ -30,9 +32,18 @@ def find_chromium() -> str | None:
 @contextmanager
 def running_chromium(path: str) -> Iterator[Browser]:
     """One browser. Playwright's synchronous side holds the thread's event loop while it lives, so keep it short."""
+    expect.set_options(timeout=STEP_DEADLINE_S * 1000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS), timeout=START_DEADLINE_S * 1000)
         try:
             yield browser
         finally:
             browser.close()
+
+
+def sign_in_by_cookie(context: BrowserContext, person: Person) -> StorageState:
+    """The session without the form: most of what is looked at comes after it."""
+    account = {"email": person.email, "password": person.password}
+    answer = context.request.post(f"{person.origin}/api/v1/auth/sign-in", data=account)
+    assert answer.ok, answer.text()
+    return context.storage_state()

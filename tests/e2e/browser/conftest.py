@@ -2,17 +2,16 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.e2e.browser.chromium import STEP_DEADLINE_S, find_chromium, running_chromium
+from tests.e2e.browser.chromium import STEP_DEADLINE_S, find_chromium, running_chromium, sign_in_by_cookie
 from tests.e2e.browser.watch import Watch
 from tests.e2e.browser.world import HostileWorld, World, make_hostile_world, make_world
 from tests.fixtures.live_stack import LiveStack, Person
-
-expect.set_options(timeout=STEP_DEADLINE_S * 1000)
 
 
 @dataclass(frozen=True)
@@ -33,12 +32,6 @@ class Visit:
     def settle(self) -> None:
         expect(self.page.get_by_role("heading", level=1).first).to_be_attached()
         expect(self.page.locator(".skeleton")).to_have_count(0)
-
-    def sign_in(self, person: Person) -> None:
-        """The cookie alone, without the form: most tests are about what comes after it."""
-        body = {"email": person.email, "password": person.password}
-        answer = self.context.request.post(f"{self.origin}/api/v1/auth/sign-in", data=body)
-        assert answer.ok, answer.text()
 
 
 Visitor = Callable[..., Visit]
@@ -74,15 +67,27 @@ def open_window(browser: Browser) -> Iterator[Callable[..., Visit]]:
         window.watch.assert_quiet()
 
 
+@pytest.fixture(scope="module")
+def session_of(browser: Browser) -> Callable[[Person], Any]:
+    """A person's cookies, signed in once: the number of sign-ins from one address is limited."""
+
+    @cache
+    def sign_in(person: Person) -> Any:
+        context = browser.new_context()
+        cookies = sign_in_by_cookie(context, person)
+        context.close()
+        return cookies
+
+    return sign_in
+
+
 @pytest.fixture
-def visit(open_window: Visitor, live_stack: LiveStack) -> Visitor:
+def visit(open_window: Visitor, session_of: Callable[[Person], Any], live_stack: LiveStack) -> Visitor:
     """`visit(person=None, **context options)`: a window on the stack, signed in as that person."""
 
     def make(person: Person | None = None, **options: Any) -> Visit:
-        window = open_window(live_stack.origin, **options)
-        if person is not None:
-            window.sign_in(person)
-        return window
+        state = {} if person is None else {"storage_state": session_of(person)}
+        return open_window(live_stack.origin, **(state | options))
 
     return make
 

@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 from playwright.sync_api import Browser, Page, expect
 from rich.console import Console
 
 from tests.e2e.browser import deeds
-from tests.e2e.browser.chromium import find_chromium, running_chromium
+from tests.e2e.browser.chromium import find_chromium, running_chromium, sign_in_by_cookie
 from tests.fixtures.live_stack import LiveStack, Person
 from tests.fixtures.places import REPOSITORY
 
@@ -132,14 +133,9 @@ PICTURES: dict[str, Callable[[Page, Scene], None]] = {
 DARK = {"run-dark": run}
 
 
-def take(browser: Browser, scene: Scene, name: str, arrange: Callable[[Page, Scene], None], scheme: str) -> Path:
+def take(browser: Browser, session: Any, scene: Scene, name: str, arrange: Callable[[Page, Scene], None], scheme: str) -> Path:
     """One picture. Raises ValueError where it is larger than a page of documentation should load."""
-    context = browser.new_context(viewport=SIZE, color_scheme=scheme, reduced_motion="reduce")
-    person = scene.person
-    answer = context.request.post(
-        f"{person.origin}/api/v1/auth/sign-in", data={"email": person.email, "password": person.password}
-    )
-    assert answer.ok, answer.text()
+    context = browser.new_context(viewport=SIZE, color_scheme=scheme, reduced_motion="reduce", storage_state=session)
     page = context.new_page()
     arrange(page, scene)
     expect(page.get_by_role("heading", level=1)).to_be_visible()
@@ -166,10 +162,11 @@ def main() -> int:
         console.print(f"the stack is up: {running.origin}; two teams train, a minute or two")
         scene = set_the_scene(running.origin, Path(homes))
         with running_chromium(path) as browser:
+            session = sign_in_by_cookie(browser.new_context(), scene.person)
             for scheme, pictures in (("light", PICTURES), ("dark", DARK)):
                 for name, arrange in pictures.items():
                     if options.only in {None, name}:
-                        made = take(browser, scene, name, arrange, scheme)
+                        made = take(browser, session, scene, name, arrange, scheme)
                         console.print(f"{made.relative_to(REPOSITORY)}  {made.stat().st_size // 1000} kB")
     return 0
 
