@@ -91,7 +91,7 @@ class Newcomer:
         self.tab("Curves")
         self.page.get_by_role("button", name="Open its rollouts").click()
         self.page.get_by_role("region", name="Groups").locator("tbody").get_by_role("button").first.click()
-        self.page.get_by_role("region", name="Rollouts of").locator("tbody").get_by_role("button").first.click()
+        self.page.get_by_role("region", name="Chosen group").locator("tbody").get_by_role("button").first.click()
         expect(self.page.get_by_role("heading", name="Conversation")).to_be_visible()
         tokens = self.page.locator("section.card").filter(has=self.page.get_by_role("heading", name="Tokens", exact=True))
         tokens.get_by_role("button", name="As a table").click()

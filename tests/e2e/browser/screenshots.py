@@ -99,7 +99,7 @@ def tokens(page: Page, scene: Scene) -> None:
     """The last step's first rollout, scrolled down to what the model read and wrote."""
     page.goto(f"{scene.person.origin}/runs/{scene.run_id}?tab=rollouts&step={STEPS}")
     page.get_by_role("region", name="Groups").locator("tbody").get_by_role("button").first.click()
-    page.get_by_role("region", name="Rollouts of").locator("tbody").get_by_role("button").first.click()
+    page.get_by_role("region", name="Chosen group").locator("tbody").get_by_role("button").first.click()
     strip = page.get_by_role("group", name="Tokens: arrow keys walk through them")
     expect(strip).to_be_visible()
     page.locator("section.card", has=strip).evaluate("(card) => card.scrollIntoView({block: 'end'})")
