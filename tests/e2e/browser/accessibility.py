@@ -14,6 +14,11 @@ RULES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "
 RUN_AXE = """(rules) => axe.run(document, rules).then(({violations}) => violations.flatMap(({id, help, nodes}) =>
   nodes.map((node) => `${id}: ${help}: ${node.target.join(" ")}: ${(node.any[0] ?? {}).message ?? ""}`)))"""
 
+# Halfway from one theme to the other, colours belong to neither.
+END_TRANSITIONS = (
+    """() => document.getAnimations().filter((one) => one instanceof CSSTransition).forEach((one) => one.finish())"""
+)
+
 # What is on the page for a keyboard: visible, enabled and in the order. Of a group of radio buttons the browser stops at one.
 COLLECT_STOPS = """() => {
   const all = [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")];
@@ -45,6 +50,7 @@ NAME_STOPS = """(places) => places.map((place) => window.keyboardStops[place].ou
 
 def axe_violations(page: Page) -> list[str]:
     """Broken WCAG 2.1 A and AA rules, one line for each element."""
+    page.evaluate(END_TRANSITIONS)
     # Run by the debugger, not by the page: the page's policy lets no foreign script in.
     page.evaluate(_axe())
     found: list[str] = page.evaluate(RUN_AXE, RULES)
