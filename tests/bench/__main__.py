@@ -59,7 +59,7 @@ def main() -> int:
         if entry is not None:
             # After every row: a long run that is cut off keeps what it has.
             report.store(options.report, [entry])
-            options.document.write_text(document(report.load(options.report)))
+            options.document.write_text(document(report.load(options.report), ROWS))
     console.print(f"not run: {', '.join(NOT_RUN)}")
     return 1 if failed else 0
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from typing import Any
 
 from tests.bench.pairs import summary
-from tests.bench.rows import NOT_RUN, Bound
+from tests.bench.rows import NOT_RUN, Bound, Row
 
 HEAD = """# Benchmarks
 
@@ -30,11 +30,15 @@ def bound_of(entry: dict[str, Any]) -> Bound:
     return Bound(entry["better"], entry["must"], entry["aim"])
 
 
-def document(entries: list[dict[str, Any]]) -> str:
+def document(entries: list[dict[str, Any]], rows: list[Row]) -> str:
+    """`rows` is every row that can be measured: those without an entry are named."""
     parts = [HEAD]
     for machine, rows in _by_machine(entries).items():
         parts += [machine, "", *_table(rows), ""]
-    parts += ["## Not run", "", "Planned, and without a measurement yet:", ""]
+    measured = {entry["id"] for entry in entries}
+    parts += ["## Not run", "", "`make bench` measures these, and nobody has yet:", ""]
+    parts += [f"- {row.id}: {row.what}" for row in rows if row.id not in measured]
+    parts += ["", "Planned, and without a way to measure them yet:", ""]
     parts += [f"- {name}: {what}" for name, what in NOT_RUN.items()]
     return "\n".join(parts) + "\n"
 

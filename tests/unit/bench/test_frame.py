@@ -75,11 +75,13 @@ def test_a_new_measurement_replaces_its_older_self_and_no_other(tmp_path):
 
 
 def test_the_document_shows_losses_machines_and_what_was_not_run():
-    text = document([report.entry(row("P1.a"), [0.5, 0.6, 0.7]), report.entry(row("P6.a", bound=LOWER), [0.1])])
+    text = document(
+        [report.entry(row("P1.a"), [0.5, 0.6, 0.7]), report.entry(row("P6.a", bound=LOWER), [0.1])], [row("P1.a"), row("P2.a")]
+    )
     lost = next(line for line in text.splitlines() if line.startswith("| P1.a"))
     assert "0.60" in lost and "0.50 … 0.70 (3 pairs)" in lost and "**lost**" in lost
     assert f"torch {report.machine()['torch']}" in text
-    assert all(f"- {name}: " in text for name in NOT_RUN)
+    assert all(f"- {name}: " in text for name in [*NOT_RUN, "P2.a"]) and "- P1.a: " not in text
 
 
 def test_sides_that_disagree_are_not_compared(monkeypatch, tmp_path, capsys):
