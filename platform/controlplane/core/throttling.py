@@ -83,7 +83,7 @@ def take(asked: Sequence[tuple[Limit, str]]) -> Allowance:
 
     Raises RateLimited, with the seconds to wait, where one of the buckets is empty.
     """
-    given = {
+    given: dict[str, Any] = {
         "names": [f"{limit.name}:{who}"[:255] for limit, who in asked],
         "bursts": [limit.burst for limit, _ in asked],
         "windows": [limit.window_s for limit, _ in asked],

@@ -19,10 +19,12 @@ class ApiView(Declarations, APIView):
     """A view declares its scope (`Declarations`) and has one method per operation: parse, door, service, render."""
 
     allowance: throttling.Allowance | None = None
+    post: Callable[..., Response]
+    """A view of an operation that is no POST has none."""
 
     def check_throttles(self, request: Request) -> None:
         """DRF's place for limits: the caller is known, nothing has been done."""
-        self.allowance = throttling.take_request(request.user, throttling.address_of(request.META))
+        self.allowance = throttling.take_request(_caller(request), throttling.address_of(request.META))
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
@@ -52,7 +54,12 @@ class ApiView(Declarations, APIView):
             address = request.get_full_path().rstrip("/")
             asked = idempotency.fingerprint(address, request.data)
             return idempotency.answer_once(
-                team_id=request.user.team_id, operation=operation, key=key, asked=asked, respond=respond
+                team_id=_caller(request).team_id, operation=operation, key=key, asked=asked, respond=respond
             )
 
         return handler
+
+
+def _caller(request: Request) -> Any:
+    """Whom the authentication found: an actor of `teams`, or None. DRF's types know Django's users alone."""
+    return request.user
