@@ -33,8 +33,8 @@ def bound_of(entry: dict[str, Any]) -> Bound:
 def document(entries: list[dict[str, Any]], rows: list[Row]) -> str:
     """`rows` is every row that can be measured: those without an entry are named."""
     parts = [HEAD]
-    for machine, rows in _by_machine(entries).items():
-        parts += [machine, "", *_table(rows), ""]
+    for machine, group in _by_machine(entries).items():
+        parts += [machine, "", *_table(group), ""]
     measured = {entry["id"] for entry in entries}
     parts += ["## Not run", "", "`make bench` measures these, and nobody has yet:", ""]
     parts += [f"- {row.id}: {row.what}" for row in rows if row.id not in measured]
