@@ -25,7 +25,8 @@ def window(open_window):
 def _answer(route: Route) -> None:
     is_page = route.request.url == f"{ORIGIN}/"
     headers = {"Content-Type": "text/html", "Content-Security-Policy": POLICY}
-    body = "<!doctype html><html lang='en'><title>a page</title><link rel='icon' href='data:,'><h1>a page</h1><p id='p'>text</p></html>"
+    head = "<!doctype html><html lang='en'><title>a page</title><link rel='icon' href='data:,'>"
+    body = f"{head}<h1>a page</h1><p id='p'>text</p></html>"
     route.fulfill(status=200 if is_page else 404, headers=headers, body=body if is_page else "")
 
 
