@@ -5,15 +5,20 @@ Knows Celery's signals. A run goes on without any process of the control plane; 
 
 import atexit
 import logging
+import time
 
 from celery.signals import beat_init, worker_ready, worker_shutdown
 from django.db import DatabaseError, connection, transaction
 
 from controlplane.core import service_lives
+from controlplane.core.models import ServiceLife
 from controlplane.runs import lifecycle
 from trainer.contracts.events import Component
 
 logger = logging.getLogger(__name__)
+
+DATABASE_DEADLINE_S = 45.0
+PAUSE_S = 0.5
 
 
 @worker_ready.connect
@@ -38,14 +43,10 @@ def tell_losses() -> int:
 
 
 def _begin(component: Component) -> None:
-    """Open this process's life; its connection is closed, since the worker's children are forked from here."""
-    try:
-        life = service_lives.begin_life(component)
-    except DatabaseError as error:
-        logger.warning("the start of %s is not written down: %s", component, error)
+    """Open this process's life, and see to its end."""
+    life = written_start(component)
+    if life is None:
         return
-    finally:
-        connection.close()
 
     def end(**_: object) -> None:
         try:
@@ -57,3 +58,19 @@ def _begin(component: Component) -> None:
         worker_shutdown.connect(end, weak=False)
     else:
         atexit.register(end)
+
+
+def written_start(component: Component) -> ServiceLife | None:
+    """A database that is only starting again is waited for: a loss that nobody writes down is never told. The connection is
+    closed, since the worker's children are forked from here."""
+    give_up_at = time.monotonic() + DATABASE_DEADLINE_S
+    while True:
+        try:
+            return service_lives.begin_life(component)
+        except DatabaseError as error:
+            if time.monotonic() > give_up_at:
+                logger.warning("the start of %s is not written down: %s", component, error)
+                return None
+            time.sleep(PAUSE_S)
+        finally:
+            connection.close()

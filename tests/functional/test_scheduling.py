@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from django.contrib.sessions.models import Session
+from django.db import DatabaseError
 
 from controlplane.core import outbox, service_lives
 from controlplane.core.clock import now
@@ -24,6 +25,7 @@ from trainer.contracts.events import Component, EventKind, RunState
 from trainer.sandboxing.docker import DockerDriver
 from workers import containers, evals, housekeeping, launching, reconcile, releases, runs
 from workers import outbox as outbox_tasks
+from workers import service_lives as life_writing
 from workers.launchers import Holder, Job
 from workers.launchers.process import ProcessLauncher, started_at
 
@@ -263,6 +265,22 @@ def test_a_lost_service_is_told_once_to_the_runs_at_work(pool, ann, launcher):
         again = RunEvent.objects.filter(kind=EventKind.INCIDENT).count()
     assert told == [(working.id, "web")] and waiting.id != working.id
     assert again == 1, "an end that was asked for is no loss"
+
+
+def test_a_start_while_the_database_is_away_is_written_down_once_it_is_back(monkeypatch):
+    answers = [DatabaseError("starting up"), DatabaseError("starting up"), ServiceLife(component=Component.BEAT)]
+
+    def begin_life(_: Component) -> ServiceLife:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr("workers.service_lives.service_lives.begin_life", begin_life)
+    monkeypatch.setattr("workers.service_lives.PAUSE_S", 0)
+    monkeypatch.setattr("workers.service_lives.connection.close", lambda: None)
+    assert life_writing.written_start(Component.BEAT) is not None
+    assert answers == []
 
 
 def test_expired_sign_ins_are_removed(db):
