@@ -285,12 +285,18 @@ def test_a_bad_request_is_refused_by_name(gateway, member, engine):
 
 def test_what_the_engine_refuses_is_told_under_the_callers_name(gateway, member, engine):
     adapter = make_deployed(member, engine)
-    told = {"message": f"{adapter.engine_name}: the prompt is too long", "type": "x", "code": "too_long", "param": "messages"}
+    told = {
+        "message": f"{adapter.engine_name}: the prompt is too long",
+        "type": "x",
+        "code": "context_length_exceeded",
+        "param": None,
+    }
     engine.refusal = (400, {"error": told})
     for stream in (False, True):
         answer = chat(gateway, member, adapter.served_name, stream=stream)
         assert answer.status_code == 400
-        assert answer.json()["error"]["code"] == "too_long" and adapter.served_name in answer.json()["error"]["message"]
+        error = answer.json()["error"]
+        assert error["code"] == "context_length_exceeded" and adapter.served_name in error["message"]
         assert adapter.engine_name not in answer.text
     assert metered(member) == [] and [row.status for row in requests_of(member)] == [RequestStatus.FAILED] * 2
 

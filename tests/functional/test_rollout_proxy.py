@@ -52,7 +52,7 @@ async def test_a_generate_call_is_pinned_recorded_and_spelled():
         (call,) = b.calls()
     assert b.engine.salts == {"team"}
     assert [entry["token"] for entry in reply["choices"][0]["logprobs"]["content"]] == ["token_id:49", "token_id:258"]
-    assert (call.prompt_ids, call.token_ids, call.logprobs) == ((1, 2, 3), (49, 258), (-0.5, -0.1))
+    assert (call.prompt_ids, call.token_ids, call.logprobs) == ((1, 2, 3), (49, 258), (-0.5, -0.51))
     assert (call.engine_name, call.adapter_digest, call.input_tokens, call.output_tokens) == ("tiny", BASE_DIGEST, 3, 2)
 
 

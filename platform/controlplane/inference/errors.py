@@ -49,3 +49,9 @@ class EngineRejects(ApiError):
     def __init__(self, message: str, *, code: str | None, param: str | None) -> None:
         super().__init__(message, code=code if code in CODES else None)
         self.problems = [FieldProblem(("body", param), message)] if param else []
+
+
+class ContextExceeded(EngineRejects):
+    """Prompt and wanted answer are longer than the model's context. OpenAI's clients know this one by its code."""
+
+    code = "context_length_exceeded"

@@ -14,7 +14,7 @@ import httpx
 from django.conf import settings
 
 from controlplane.inference.access import Route
-from controlplane.inference.errors import EngineAway, EngineRejects
+from controlplane.inference.errors import ContextExceeded, EngineAway, EngineRejects
 
 CHAT_PATH = "/v1/chat/completions"
 LOAD_PATH = "/v1/load_lora_adapter"
@@ -85,5 +85,6 @@ def _failure(response: httpx.Response, route: Route) -> EngineAway | EngineRejec
     except (ValueError, KeyError, TypeError):
         return EngineAway()
     if response.status_code in {400, 413, 422}:
-        return EngineRejects(message, code=told.get("code"), param=told.get("param"))
+        kind = ContextExceeded if told.get("code") == ContextExceeded.code else EngineRejects
+        return kind(message, code=told.get("code"), param=told.get("param"))
     return EngineAway()
