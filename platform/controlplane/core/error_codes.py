@@ -16,9 +16,7 @@ CODES: Final[dict[str, Code]] = {
     "bad_request": Code((400,), "The address or the body is malformed.", "Correct the request; `detail` says where."),
     "invalid_json": Code((400,), "The body is no JSON object.", "Send a JSON object."),
     "invalid_request": Code((400,), "The model's engine refuses the request; `message` says why.", "Correct the request."),
-    "context_length_exceeded": Code(
-        (400,), "Prompt and answer exceed the model's context.", "Send less, or ask for less."
-    ),
+    "context_length_exceeded": Code((400,), "Prompt and answer exceed the model's context.", "Send less, or ask for less."),
     "unauthorized": Code((401,), "No credential was sent.", "Send `Authorization: Bearer rsk_…`, or sign in."),
     "malformed_key": Code((401,), "The text is no API key: its checksum does not match.", "Copy the key again, whole."),
     "invalid_key": Code((401,), "There is no such key.", "Make a key on the keys page or with `prime login`."),
