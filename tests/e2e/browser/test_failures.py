@@ -69,7 +69,8 @@ def test_a_session_that_ended_elsewhere_leads_to_the_gate(visit, world: World) -
     page = window.open("/runs")
     window.watch.expect(401, "/api/v1/")
     window.context.clear_cookies(name="rootstock_session")
-    page.get_by_role("link", name="Environments").click()
+    # The list of environments is open to visitors; the bill is not.
+    page.get_by_role("link", name="Billing").click()
     expect(page.get_by_role("button", name="Sign in")).to_be_visible()
 
 
