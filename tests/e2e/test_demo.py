@@ -10,7 +10,6 @@ import pytest
 
 from tests.fixtures.own_stack import outside_environment
 from tests.fixtures.places import REPOSITORY
-from trainer.contracts.catalogue import BaseModelSpec
 
 
 def run_demo(folder: Path, *arguments: str) -> tuple[int, dict[str, Any], str]:
@@ -45,19 +44,6 @@ def test_two_teams_go_from_push_to_a_billed_adapter(tmp_path: Path) -> None:
     assert report["ledger_entries_count"] > 0
     assert len(report["trainer_pids"]) == 1
     assert report["base_weights_sha256"]["before"] == report["base_weights_sha256"]["after"]
-
-
-@pytest.mark.heavy
-@pytest.mark.timeout(900)
-def test_a_pretrained_model_goes_the_same_way(tmp_path: Path, fetched_smollm2: BaseModelSpec) -> None:
-    """Two steps: that it learns is the measurement of docs/real-model.md."""
-    _, report, output = run_demo(tmp_path, "--model", "smollm2", "--steps", "2", "--rollouts", "4", "--seed", "3")
-    assert (report["model"], report["seed"]) == (fetched_smollm2.id, 3)
-    (figures,) = report["teams"].values()
-    assert figures["steps"] == 2 and len(figures["rewards"]) == 2
-    assert figures["openai_call_ok"], output[-4000:]
-    assert figures["response_digest"] == figures["deployed_digest"]
-    assert report["bill_recomputed_equal"] and report["ledger_sum_microusd"] == 0
 
 
 @pytest.mark.heavy
