@@ -224,6 +224,7 @@ asyncio.run(main())
     process.send_signal(signal.SIGKILL)
     await process.wait()
     await until(lambda: _is_still(ready / "tick"))
+    assert _is_still(ready / "tick")
 
 
 def _is_still(path: Path) -> bool:
