@@ -70,7 +70,8 @@ class Chance:
             record(member, batch, subject_id=subject)
 
     def _top_up(self, member: Member, subject: str) -> None:
-        amount = self.rng.randint(1, 10**6)
+        # A little more comes in than usage takes out: most holds are granted, and some are refused.
+        amount = self.rng.randint(1, 1_500_000)
         with acting_for(member.team_id):
             services.top_up(team_id=member.team_id, amount_microusd=amount, gateway=NullGateway())
 

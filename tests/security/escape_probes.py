@@ -16,6 +16,7 @@ import sys
 HOST_FILE, HOST_PORT, HOST_SOCKET, HOST_PID = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 LIBC = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET, CLONE_NEWPID = 0x20000, 0x10000000, 0x40000000, 0x20000000
+PTRACE_SEIZE = 0x4206
 SYSCALLS = {
     "kexec_load": 246,
     "init_module": 175,
@@ -113,6 +114,11 @@ def in_child(action):
     return answer == b"1"
 
 
+def traces(pid):
+    """Whether a process that is none of the probe's own can be traced. To seize stops nobody, as to attach would."""
+    return pid not in {0, os.getpid()} and in_child(lambda: call("ptrace", PTRACE_SEIZE, pid, 0, 0))
+
+
 PROBES = {
     "read a file of the host": lambda: reads(HOST_FILE),
     "read the host's accounts": lambda: reads("/etc/shadow"),
@@ -146,8 +152,8 @@ PROBES = {
     "make a process namespace": lambda: in_child(lambda: call("unshare", CLONE_NEWPID)),
     "join pid 1's network": lambda: in_child(lambda: call("setns", os.open("/proc/1/ns/net", os.O_RDONLY), CLONE_NEWNET)),
     "join pid 1's mounts": lambda: in_child(lambda: call("setns", os.open("/proc/1/ns/mnt", os.O_RDONLY), CLONE_NEWNS)),
-    "trace pid 1": lambda: in_child(lambda: call("ptrace", 16, 1, 0, 0)),
-    "trace the parent": lambda: in_child(lambda: call("ptrace", 16, os.getppid(), 0, 0)),
+    "trace pid 1": lambda: traces(1),
+    "trace the parent": lambda: traces(os.getppid()),
     "become root": lambda: in_child(lambda: os.getuid() != 0 and os.setuid(0) is None),
     "become another group": lambda: in_child(lambda: os.setgroups([0]) is None and os.getgid() != 0),
     "gain by a set-user-id program": raises_privilege,

@@ -1,17 +1,20 @@
 """The Docker driver: the same box by an engine on this host, through its command line; used where asked and available.
 
 Knows `docker run`'s flags. Refuses to know what runs inside. The image is empty: /usr and the environments are bound read-only
-from the host, as in the bubblewrap driver, so that no registry is needed and both boxes see the same files. The engine's default
-seccomp profile, no capabilities, no network.
+from the host, as in the bubblewrap driver, so that no registry is needed and both boxes see the same files and refuse the same
+system calls: an engine's own profile differs by its age, and older ones let io_uring through. No capabilities, no network.
 """
 
 import asyncio
+import json
 import os
 import shutil
+import tempfile
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT
 from pathlib import Path
 
 from trainer.sandboxing.mounts import system_links, system_mounts
+from trainer.sandboxing.seccomp import docker_profile
 from trainer.sandboxing.specs import EndReason, Mount, Sandbox, SandboxSpec, SandboxStartFailed, SandboxUnavailable
 from trainer.sandboxing.supervised import SupervisedSandbox
 
@@ -28,6 +31,7 @@ class DockerDriver:
     def __init__(self, docker: str | None = None) -> None:
         self._docker = docker or shutil.which("docker")
         self._has_image = False
+        self._folder = tempfile.TemporaryDirectory(prefix="rootstock-docker-")
 
     async def unavailable(self) -> str | None:
         if self._docker is None:
@@ -42,7 +46,7 @@ class DockerDriver:
             raise SandboxUnavailable(reason)
         assert self._docker is not None
         await self._ensure_image()
-        argv = docker_argv(self._docker, spec, os.getuid(), os.getgid())
+        argv = docker_argv(self._docker, spec, os.getuid(), os.getgid(), profile=self._seccomp_profile())
         process = await asyncio.create_subprocess_exec(*argv, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, start_new_session=True)
         return SupervisedSandbox(spec, process, _Container(self, container_name(spec.sandbox_id)))
 
@@ -54,6 +58,13 @@ class DockerDriver:
             if code:
                 raise SandboxStartFailed(f"cannot make the empty image: {output}")
         self._has_image = True
+
+    def _seccomp_profile(self) -> Path:
+        """The docker command takes a profile from a file alone; it lasts as long as this driver."""
+        path = Path(self._folder.name, "seccomp.json")
+        if not path.exists():
+            path.write_text(json.dumps(docker_profile()))
+        return path
 
     async def boxes(self) -> dict[str, dict[str, str]]:
         """Labels of every container of ours on this engine, by the container's name. Empty where there is no engine."""
@@ -83,13 +94,14 @@ def container_name(sandbox_id: str) -> str:
     return f"rootstock-{sandbox_id}"
 
 
-def docker_argv(docker: str, spec: SandboxSpec, uid: int, gid: int) -> list[str]:
+def docker_argv(docker: str, spec: SandboxSpec, uid: int, gid: int, *, profile: Path) -> list[str]:
     """`docker run` of one box. It runs as the caller, without any capability, so that the caller's bound folders are writable."""
     limits = spec.limits
     argv = [docker, "run", "--name", container_name(spec.sandbox_id), "--label", f"{LABEL}={spec.sandbox_id}"]
     for name, value in spec.labels.items():
         argv += ["--label", f"{name}={value}"]
     argv += ["--network", "none", "--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"]
+    argv += ["--security-opt", f"seccomp={profile}"]
     argv += ["--user", f"{uid}:{gid}", "--hostname", "sandbox", "--init=false", "--log-driver", "none"]
     argv += ["--memory", str(limits.memory_bytes), "--memory-swap", str(limits.memory_bytes)]
     argv += ["--cpus", f"{limits.cpu_cores:g}", "--pids-limit", str(limits.processes_max), "--shm-size", str(_SHM_BYTES)]

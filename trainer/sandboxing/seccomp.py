@@ -1,13 +1,14 @@
-"""A seccomp filter as bytes: system calls that tenant code has no business making answer EPERM.
+"""One seccomp filter in two spellings, as bytes and as a Docker profile: what tenant code has no business calling answers EPERM.
 
-Knows two architectures' call numbers and classic BPF. Refuses to know who installs the filter. The list is a deny list on top of
-namespaces and dropped capabilities: it shrinks the kernel surface that a namespace leaves open (mount API, ptrace, keyrings, bpf,
-perf, io_uring, new user namespaces, host-wide sockets).
+Knows two architectures' call numbers, classic BPF and the profile's keys. Refuses to know who installs the filter. The list is a
+deny list on top of namespaces and dropped capabilities: it shrinks the kernel surface that a namespace leaves open (mount API,
+ptrace, keyrings, bpf, perf, io_uring, new user namespaces, host-wide sockets).
 """
 
 import platform
 import struct
 from dataclasses import dataclass
+from typing import Any
 
 EPERM, ENOSYS, EAFNOSUPPORT = 1, 38, 97
 
@@ -157,6 +158,30 @@ ARCHITECTURES = {"x86_64": _X86_64, "aarch64": _AARCH64}
 def filter_bytes(machine: str | None = None) -> bytes:
     """The program as the kernel's `struct sock_filter[]`, 8 bytes an instruction. KeyError for an unknown architecture."""
     return b"".join(_program(ARCHITECTURES[machine or platform.machine()]))
+
+
+def docker_profile(machine: str | None = None) -> dict[str, Any]:
+    """The same filter as `docker run --security-opt seccomp=` takes it. KeyError for an unknown architecture.
+
+    https://docs.docker.com/engine/security/seccomp/. Conditions on one argument are alternatives to the runtime, so that each
+    refused value is a rule of its own. Calls of another architecture (x32, 32 bit) are killed, as it names one alone.
+    """
+    machine = machine or platform.machine()
+    flags = [1 << bit for bit in range(32) if _CLONE_NEW_NAMESPACES >> bit & 1]
+    families = [value for value in range(max(_SOCKET_FAMILIES)) if value not in _SOCKET_FAMILIES]
+    rules = [
+        _rule(sorted(ARCHITECTURES[machine].denied), EPERM),
+        _rule(["clone3"], ENOSYS),
+        *(_rule(["clone"], EPERM, index=0, op="SCMP_CMP_MASKED_EQ", value=flag, valueTwo=flag) for flag in flags),
+        *(_rule(["socket"], EAFNOSUPPORT, index=0, op="SCMP_CMP_EQ", value=family) for family in families),
+        _rule(["socket"], EAFNOSUPPORT, index=0, op="SCMP_CMP_GT", value=max(_SOCKET_FAMILIES)),
+        *(_rule(["ioctl"], EPERM, index=1, op="SCMP_CMP_EQ", value=value) for value in _TERMINAL_INJECTION),
+    ]
+    return {"defaultAction": "SCMP_ACT_ALLOW", "architectures": [f"SCMP_ARCH_{machine.upper()}"], "syscalls": rules}
+
+
+def _rule(names: list[str], errno: int, **condition: Any) -> dict[str, Any]:
+    return {"names": names, "action": "SCMP_ACT_ERRNO", "errnoRet": errno, "args": [condition] if condition else []}
 
 
 def _program(arch: Architecture) -> list[bytes]:

@@ -66,11 +66,12 @@ def test_with_groups_they_enforce_memory_and_cpu():
 
 
 def test_a_container_has_the_same_limits():
-    argv = docker_argv("docker", SPEC, 1000, 1000)
+    argv = docker_argv("docker", SPEC, 1000, 1000, profile=Path("/profile.json"))
     assert follows(argv, "--network", "none")
     assert "--read-only" in argv
     assert follows(argv, "--cap-drop", "ALL")
     assert follows(argv, "--security-opt", "no-new-privileges")
+    assert follows(argv, "--security-opt", "seccomp=/profile.json")
     assert follows(argv, "--memory", str(256 * MIB), "--memory-swap", str(256 * MIB))
     assert follows(argv, "--pids-limit", "40")
     assert follows(argv, "--cpus", "0.5")

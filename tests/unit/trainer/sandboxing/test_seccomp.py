@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from trainer.sandboxing.seccomp import ARCHITECTURES, EAFNOSUPPORT, ENOSYS, EPERM, filter_bytes
+from trainer.sandboxing.seccomp import ARCHITECTURES, EAFNOSUPPORT, ENOSYS, EPERM, docker_profile, filter_bytes
 
 ALLOW, ERRNO, KILL = 0x7FFF0000, 0x00050000, 0x80000000
 
@@ -75,3 +75,42 @@ def test_calls_of_another_architecture_kill_and_the_x32_ones_do_not_exist():
 def test_an_unknown_machine_has_no_filter():
     with pytest.raises(KeyError):
         filter_bytes("riscv64")
+
+
+# The Docker profile answers as the bytes do
+
+
+def ask_profile(machine: str, name: str, arguments: tuple[int, ...] = ()) -> int:
+    """The profile's verdict on one call, by the rules that a container runtime applies."""
+    for rule in docker_profile(machine)["syscalls"]:
+        if name in rule["names"] and all(holds(condition, arguments) for condition in rule["args"]):
+            return ERRNO | rule["errnoRet"]
+    return ALLOW
+
+
+def holds(condition: dict, arguments: tuple[int, ...]) -> bool:
+    argument, value = (*arguments, 0, 0)[condition["index"]], condition["value"]
+    match condition["op"]:
+        case "SCMP_CMP_EQ":
+            return argument == value
+        case "SCMP_CMP_GT":
+            return argument > value
+        case "SCMP_CMP_MASKED_EQ":
+            return argument & value == condition["valueTwo"]
+
+
+@pytest.mark.parametrize("machine", sorted(ARCHITECTURES))
+def test_both_spellings_give_one_verdict(machine):
+    arch = ARCHITECTURES[machine]
+    calls = [(name, number, ()) for name, number in arch.denied.items()] + [("clone3", arch.clone3, ())]
+    calls += [("clone", arch.clone, (flags,)) for flags in (0x01200011, *(1 << bit for bit in range(8, 32)))]
+    calls += [("socket", arch.socket, (family,)) for family in range(50)]
+    calls += [("ioctl", arch.ioctl, (0, request)) for request in (0x5401, 0x5412, 0x541C)]
+    for name, number, arguments in calls:
+        assert ask_profile(machine, name, arguments) == run_filter(machine, number, arguments), (name, arguments)
+
+
+@pytest.mark.parametrize("machine", sorted(ARCHITECTURES))
+def test_no_rule_of_the_profile_asks_twice_about_one_argument(machine):
+    """A runtime reads two conditions on one argument as alternatives."""
+    assert all(len(rule["args"]) <= 1 for rule in docker_profile(machine)["syscalls"])
