@@ -18,6 +18,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from trainer.contracts.catalogue import load_catalogue
 from workers.embedded.engines import ENGINES
+from workers.embedded.jobs import end_jobs
 from workers.embedded.stack import BASE_MODEL, REPOSITORY, Stack
 from workers.embedded.supervisor import Supervisor
 
@@ -47,7 +48,10 @@ def _is_alive(pid: int) -> bool:
 
 def supervise(root: Path, model: str, engine: str) -> int:
     stack = Stack.open(root, model=model, engine=engine)
-    Supervisor(stack.services(), state_file=stack.state_file, log_folder=stack.logs).run()
+    try:
+        Supervisor(stack.services(), state_file=stack.state_file, log_folder=stack.logs).run()
+    finally:
+        end_jobs(stack.url("internal"))
     return 0
 
 
