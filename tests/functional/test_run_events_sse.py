@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.contrib.sessions.models import Session
 from django.db import connections, transaction
 from django.test import AsyncClient
 
@@ -14,7 +15,10 @@ from controlplane.runs import services, sse
 from controlplane.runs.access import lock_run
 from controlplane.runs.history import append_event, save_history
 from controlplane.runs.models import Run
+from controlplane.teams.access import keys_of
+from controlplane.teams.services import revoke_key
 from tests.factories.runs import make_funded_member, make_pool, make_run
+from tests.factories.teams import PASSWORD
 from trainer.contracts.events import EventKind
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -73,7 +77,7 @@ def texts(events: list[dict]) -> list[str | None]:
 async def test_history_first_then_what_happens(broker):
     member, run = await sync_to_async(prepare)()
     await say_async(run, "before")
-    events = received(sse.event_stream(member.actor, run.id, 0))
+    events = received(sse.event_stream(lambda: member.actor, run.id, 0))
     assert [event["kind"] for event in await take(events, 2)] == ["state", "log"]
     await say_async(run, "live")
     assert texts(await take(events, 1)) == ["live"]
@@ -85,7 +89,7 @@ async def test_a_reader_that_comes_back_misses_nothing_and_sees_nothing_twice(br
     for round_number in range(3):
         await say_async(run, f"{round_number}a", f"{round_number}b")
         after = seen[-1]["seq"] if seen else 1
-        seen += await take(received(sse.event_stream(member.actor, run.id, after)), 2)
+        seen += await take(received(sse.event_stream(lambda: member.actor, run.id, after)), 2)
     assert texts(seen) == ["0a", "0b", "1a", "1b", "2a", "2b"]
 
 
@@ -94,7 +98,7 @@ async def test_more_than_a_page_arrives_whole_and_in_order(broker, monkeypatch):
     member, run = await sync_to_async(prepare)()
     await say_async(run, *map(str, range(10)))
     await stop_async(member, run)
-    events = await take(received(sse.event_stream(member.actor, run.id, 0)), 13)
+    events = await take(received(sse.event_stream(lambda: member.actor, run.id, 0)), 13)
     assert texts(events[:-1]) == [str(number) for number in range(10)] and events[-1] == {"end": True}
     assert [event["seq"] for event in events[:-1]] == list(range(1, 13))
 
@@ -103,7 +107,7 @@ async def test_a_lost_ring_delays_and_loses_nothing(broker, monkeypatch):
     monkeypatch.setattr(sse, "POLL_S", 0.05)
     monkeypatch.setattr("controlplane.core.doorbell.ring", lambda channel: None)
     member, run = await sync_to_async(prepare)()
-    events = received(sse.event_stream(member.actor, run.id, 0))
+    events = received(sse.event_stream(lambda: member.actor, run.id, 0))
     await take(events, 1)
     await say_async(run, "unheard")
     assert texts(await take(events, 1)) == ["unheard"]
@@ -111,16 +115,16 @@ async def test_a_lost_ring_delays_and_loses_nothing(broker, monkeypatch):
 
 async def test_a_broker_that_is_away_delays_no_history():
     member, run = await sync_to_async(prepare)()
-    assert (await take(received(sse.event_stream(member.actor, run.id, 0)), 1))[0]["kind"] == "state"
+    assert (await take(received(sse.event_stream(lambda: member.actor, run.id, 0)), 1))[0]["kind"] == "state"
 
 
 async def test_the_stream_ends_with_the_run_and_at_once_for_one_that_ended(broker):
     member, run = await sync_to_async(prepare)()
-    events = received(sse.event_stream(member.actor, run.id, 0))
+    events = received(sse.event_stream(lambda: member.actor, run.id, 0))
     await take(events, 1)
     await stop_async(member, run)
     assert [event.get("end") for event in await take(events, 2)] == [None, True]
-    assert await take(received(sse.event_stream(member.actor, run.id, 2)), 1) == [{"end": True}]
+    assert await take(received(sse.event_stream(lambda: member.actor, run.id, 2)), 1) == [{"end": True}]
 
 
 def headers(member) -> dict[str, str]:
@@ -146,3 +150,36 @@ async def test_a_foreign_run_has_no_stream(broker):
     path = f"/api/v1/rft/runs/{run.id}/events"
     assert (await AsyncClient().get(path, headers=headers(stranger))).status_code == 404
     assert (await AsyncClient().get(path)).status_code == 401
+
+
+def revoke(member) -> None:
+    with acting_as_system():
+        (key,) = keys_of(member.actor)
+        revoke_key(member.actor, key.id)
+
+
+async def test_a_stream_closes_when_its_key_is_revoked_and_the_reader_is_then_told(broker, monkeypatch):
+    monkeypatch.setattr(sse, "POLL_S", 0.05)
+    member, run = await sync_to_async(prepare)()
+    client, path = AsyncClient(), f"/api/v1/rft/runs/{run.id}/events"
+    answer = await client.get(path, headers=headers(member))
+    events = received(chunk.decode() async for chunk in answer.streaming_content)
+    await take(events, 1)
+    await sync_to_async(revoke)(member)
+    async with asyncio.timeout(20):
+        assert [event async for event in events] == []
+    assert (await client.get(path, headers=headers(member))).json()["code"] == "revoked_key"
+
+
+async def test_a_stream_closes_when_its_session_is_signed_out(broker, monkeypatch):
+    monkeypatch.setattr(sse, "POLL_S", 0.05)
+    member, run = await sync_to_async(prepare)()
+    client = AsyncClient()
+    password = {"email": member.actor.user.email, "password": PASSWORD}
+    assert (await client.post("/api/v1/auth/sign-in", password, content_type="application/json")).status_code == 200
+    answer = await client.get(f"/api/v1/rft/runs/{run.id}/events")
+    events = received(chunk.decode() async for chunk in answer.streaming_content)
+    await take(events, 1)
+    await sync_to_async(Session.objects.all().delete)()
+    async with asyncio.timeout(20):
+        assert [event async for event in events] == []

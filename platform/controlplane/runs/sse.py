@@ -2,13 +2,15 @@
 
 Rows are what is streamed; the doorbell only says when to look. So a lost ring delays an event and never loses one, and a reader
 that comes back with the id of the last event it saw misses nothing and sees nothing twice. Refuses to hold a transaction open
-between looks. After the last event of a run that has ended comes `event: end`.
+between looks. After the last event of a run that has ended comes `event: end`. When its key or session ends, a stream closes without
+one, and its reader is told why when it comes back.
 """
 
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from typing import ParamSpec, TypeVar
 
 from asgiref.sync import sync_to_async
@@ -16,7 +18,7 @@ from django.db import close_old_connections
 from django.http import HttpRequest, HttpResponseBase, HttpResponseNotAllowed, StreamingHttpResponse
 
 from controlplane.core import doorbell
-from controlplane.core.errors import Invalid
+from controlplane.core.errors import Forbidden, Invalid, NotFound, Unauthorized
 from controlplane.core.tenancy import acting_for
 from controlplane.core.throttling import address_of, take_request
 from controlplane.runs import queries
@@ -26,7 +28,7 @@ from controlplane.runs.models import RunEvent
 from controlplane.runs.schemas import render_event
 from controlplane.runs.states import is_terminal
 from controlplane.teams.actors import Actor
-from controlplane.teams.authentication import actor_of
+from controlplane.teams.authentication import actor_now
 from trainer.contracts.events import RunState
 
 P = ParamSpec("P")
@@ -44,15 +46,22 @@ async def stream_run_events(request: HttpRequest, run_id: str) -> HttpResponseBa
     """`GET /rft/runs/{id}/events`, resumed by the header `Last-Event-ID` or by `?after=`."""
     if request.method != "GET":
         return HttpResponseNotAllowed(["GET"])
-    actor = await _read(actor_of, request)
-    actor.require_scope("runs:read")
+    reader = partial(_reader, request)
+    actor = await _read(reader)
     await _read(take_request, actor, address_of(request.META))
     after = resume_point(request)
-    await _read(_look, actor, run_id, after)
-    response = StreamingHttpResponse(event_stream(actor, run_id, after), content_type="text/event-stream")
+    await _read(_look, reader, run_id, after)
+    response = StreamingHttpResponse(event_stream(reader, run_id, after), content_type="text/event-stream")
     response["Cache-Control"] = "no-cache"
     response["X-Accel-Buffering"] = "no"
     return response
+
+
+def _reader(request: HttpRequest) -> Actor:
+    """Who reads, at this moment."""
+    actor = actor_now(request)
+    actor.require_scope("runs:read")
+    return actor
 
 
 def resume_point(request: HttpRequest) -> int:
@@ -81,7 +90,8 @@ class Look:
     has_ended: bool
 
 
-def _look(actor: Actor, run_id: str, after: int) -> Look:
+def _look(reader: Callable[[], Actor], run_id: str, after: int) -> Look:
+    actor = reader()
     with acting_for(actor.team_id):
         # The run first: an event committed between the two reads is then streamed, never skipped by an early end.
         run = access_run(actor, run_id)
@@ -90,22 +100,31 @@ def _look(actor: Actor, run_id: str, after: int) -> Look:
     return Look(events, is_terminal(RunState(run.state)) and seen >= run.events_count)
 
 
-async def event_stream(actor: Actor, run_id: str, after: int) -> AsyncIterator[str]:
+async def event_stream(reader: Callable[[], Actor], run_id: str, after: int) -> AsyncIterator[str]:
     yield f"retry: {RETRY_MS}\n\n"
     async with aclosing(_times_to_look(run_id)) as times:
         async for _ in times:
-            look = await _read(_look, actor, run_id, after)
-            while look.events:
-                for event in look.events:
-                    yield sse_message(event)
-                after = look.events[-1].seq
-                if len(look.events) < PAGE_EVENTS:
-                    break
-                look = await _read(_look, actor, run_id, after)
-            if look.has_ended:
-                yield "event: end\ndata: {}\n\n"
-                return
+            try:
+                async for look in _looks(reader, run_id, after):
+                    for event in look.events:
+                        yield sse_message(event)
+                        after = event.seq
+                    if look.has_ended:
+                        yield "event: end\ndata: {}\n\n"
+                        return
+            except (Unauthorized, Forbidden, NotFound):
+                return  # the answer has begun: the reader gets the error when it comes back
             yield ": alive\n\n"
+
+
+async def _looks(reader: Callable[[], Actor], run_id: str, after: int) -> AsyncIterator[Look]:
+    """One after the other until one finds less than a page."""
+    is_full = True
+    while is_full:
+        look = await _read(_look, reader, run_id, after)
+        yield look
+        is_full = len(look.events) == PAGE_EVENTS
+        after = look.events[-1].seq if look.events else after
 
 
 async def _times_to_look(run_id: str) -> AsyncIterator[None]:

@@ -69,6 +69,12 @@ def actor_of(request: HttpRequest) -> Actor:
     return access.actor_for(user, team_id=team_id)
 
 
+def actor_now(request: HttpRequest) -> Actor:
+    """`actor_of` for a request that stays open: read anew, so that a session or key that ended meanwhile is Unauthorized."""
+    request.session = type(request.session)(request.session.session_key)
+    return actor_of(request)
+
+
 async def async_actor_of(request: HttpRequest) -> Actor:
     """`actor_of` for async views. It leaves the scope alone: wrap each database access in `acting_for(actor.team_id)`."""
     return await sync_to_async(actor_of)(request)
