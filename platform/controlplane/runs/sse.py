@@ -2,8 +2,8 @@
 
 Rows are what is streamed; the doorbell only says when to look. So a lost ring delays an event and never loses one, and a reader
 that comes back with the id of the last event it saw misses nothing and sees nothing twice. Refuses to hold a transaction open
-between looks. After the last event of a run that has ended comes `event: end`. When its key or session ends, a stream closes without
-one, and its reader is told why when it comes back.
+between looks. After the last event of a run that has ended comes `event: end`. A stream whose key or session ends closes
+without one: its reader is told why when it comes back.
 """
 
 from collections.abc import AsyncIterator, Callable
