@@ -27,6 +27,8 @@ class FakeVllm:
     requests: list[dict] = field(default_factory=list)
     failures: list[int] = field(default_factory=list)
     logprob: float | None = LOGPROB
+    prompt_scores: dict[int, float] = field(default_factory=dict)
+    """Log-probability by prompt token; with any, the most likely token is answered beside it."""
     gate: asyncio.Event = field(default_factory=asyncio.Event)
 
     def upstream(self) -> Upstream:
@@ -86,7 +88,9 @@ class FakeVllm:
     def _prompt(self, body: dict) -> list | None:
         if body["sampling_params"].get("prompt_logprobs") is None:
             return None
-        return [None] + [{str(token_id): {"logprob": LOGPROB, "rank": 1}} for token_id in body["token_ids"][1:]]
+        best = {"0": {"logprob": -0.1, "rank": 1}} if self.prompt_scores else {}
+        own = [(token_id, self.prompt_scores.get(token_id, LOGPROB)) for token_id in body["token_ids"][1:]]
+        return [None] + [best | {str(token_id): {"logprob": logprob, "rank": 2}} for token_id, logprob in own]
 
 
 def _error(status: int, message: str) -> Response:

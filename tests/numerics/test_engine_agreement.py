@@ -57,6 +57,14 @@ def assert_agreement(logits_of, sequences):
     assert gaps.max() <= WORST_BOUND
 
 
+def prompt_gaps(logits_of, sequence, *, temperature=None):
+    """Between a scored prompt's log-probabilities and one full pass at the sequence's temperature, or at another."""
+    ids = torch.tensor(sequence.prompt)
+    with torch.no_grad():
+        logprobs = torch.log_softmax(logits_of(ids)[:-1].float() / (temperature or sequence.sampling.temperature), dim=-1)
+    return (logprobs.gather(1, ids[1:, None])[:, 0] - torch.tensor(sequence.prompt_logprobs)).abs()
+
+
 SHAPES = {
     "grouped queries": {},
     "one key head": {"num_key_value_heads": 1, "rope_theta": 5e5},
@@ -111,6 +119,16 @@ def test_the_trainer_recomputes_what_the_engine_reported(tmp_path):
 
     for adapter, sequences in zip(learned, on_adapters, strict=True):
         assert_agreement(logits_of(adapter), sequences)
+    # A teacher scores what another policy sampled: the second adapter's view of the first one's tokens, at each temperature.
+    first, _ = on_adapters
+    scored = [
+        make_sequence([*s.prompt, *s.token_ids], served[1], sampling=s.sampling, max_new=0, prompt_top_logprobs=0) for s in first
+    ]
+    run(make_core(WEIGHTS, sequences_max=8, kv_cache_bytes=2**24), *scored)
+    gaps = torch.cat([prompt_gaps(logits_of(learned[1]), sequence) for sequence in scored])
+    assert gaps.mean() <= MEAN_BOUND and gaps.max() <= WORST_BOUND
+    tempered = [prompt_gaps(logits_of(learned[1]), s, temperature=1.0) for s in scored if s.sampling.temperature != 1.0]
+    assert len(tempered) == 2 and min(gaps.mean() for gaps in tempered) > 1e-2, "the temperature must matter"
 
 
 def test_version_zero_answers_as_the_base_does(tmp_path):

@@ -5,6 +5,7 @@
   GET  /v1/models                    {"object": "list", "data": [ModelCard]}
   POST /v1/chat/completions          OpenAI chat completions (stream and not, logprobs)
   POST /inference/v1/generate        GenerateRequest -> GenerateReply
+  POST /inference/v1/score           ScoreRequest -> ScoreReply   (one prefill, nothing is sampled)
   POST /v1/load_lora_adapter         LoadAdapter -> AdapterLoaded
   POST /v1/unload_lora_adapter       UnloadAdapter -> 200   (waits for no one: a version goes once no request holds it)
 
@@ -93,6 +94,27 @@ class GenerateReply(Wire):
     usage: Usage
     adapter: AdapterIdentity
     prompt_logprobs: list[dict[str, TokenLogprob] | None] | None = None
+
+
+class ScoreRequest(Wire):
+    """T token ids of which each but the first is looked up in the distribution that those before it give at `temperature`.
+    `model` is named as for generate: the base model, or an adapter's engine name."""
+
+    model: str
+    token_ids: Annotated[list[int], Field(min_length=2)]
+    temperature: Annotated[float, Field(gt=0, le=5)] = 1.0
+    cache_salt: str = ""
+
+
+class ScoreReply(Wire):
+    """`logprobs` has T entries; entry t belongs to `token_ids[t]` itself, and entry 0 is None: nothing precedes it."""
+
+    id: str
+    request_id: str
+    model: str
+    logprobs: list[float | None]
+    usage: Usage
+    adapter: AdapterIdentity
 
 
 class LoadAdapter(Wire):

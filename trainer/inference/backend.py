@@ -51,7 +51,8 @@ class Backend(Protocol):
         """Whatever still runs ends with reason `engine`."""
 
     def submit(self, sequence: Sequence) -> Ticket:
-        """Raises Saturated when too many wait, EngineStopped when nothing runs any more."""
+        """Raises Saturated when too many wait, EngineStopped when nothing runs any more, BadRequest for what this backend cannot
+        do."""
 
     def abort(self, sequence: Sequence) -> None:
         """End a sequence whose client went away. A finished one is left as it is."""

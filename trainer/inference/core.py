@@ -4,6 +4,7 @@ Refuses to know HTTP, text and threads: `EngineThread` drives it, tests call `st
 """
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from trainer.inference.batch import StepBatch, build_batch
@@ -59,12 +60,19 @@ class EngineCore:
         lanes_B, new_B = self.scheduler.plan()
         batch = build_batch(self.lanes, lanes_B, new_B, block_tokens=self._limits.block_tokens, device=self._model.device)
         hidden_T = self._model.forward(batch, self.cache.layers, self.slots.segments(self.lanes.adapter_key[lanes_B], new_B))
-        self._score_prompts(batch, hidden_T)
+        scored = self._score_prompts(batch, hidden_T)
         self.lanes.computed[lanes_B] += new_B
         complete_B = self.lanes.computed[lanes_B] == self.lanes.known[lanes_B]
-        if not complete_B.any():
-            return []
-        lanes_S = lanes_B[complete_B]
+        if scored:
+            complete_B &= ~np.isin(lanes_B, [sequence.lane for sequence in scored])
+        progressed = self._sample_rows(batch, complete_B, hidden_T) if complete_B.any() else []
+        for sequence in scored:
+            self.scheduler.finish(sequence, sequence.scored())
+        return progressed + scored
+
+    def _sample_rows(self, batch: StepBatch, complete_B: npt.NDArray[np.bool_], hidden_T: torch.Tensor) -> list[Sequence]:
+        """One token for each row whose known tokens are all computed."""
+        lanes_S = batch.lanes_B[complete_B]
         rows_S = torch.from_numpy(batch.ends_B[complete_B] - 1).to(self._model.device)
         return self._hand_out(lanes_S, sample(self._model.logits(hidden_T[rows_S]), self._sampling_rows(lanes_S)))
 
@@ -94,8 +102,10 @@ class EngineCore:
                 self.scheduler.finish(sequence, reason)
         return sequences
 
-    def _score_prompts(self, batch: StepBatch, hidden_T: torch.Tensor) -> None:
-        """Log-probabilities of the prompt tokens whose predecessors this step computed, for those who asked."""
+    def _score_prompts(self, batch: StepBatch, hidden_T: torch.Tensor) -> list[Sequence]:
+        """Log-probabilities of the prompt tokens whose predecessors this step computed, for those who asked. Returns the
+        sequences that wanted nothing else and have them all now."""
+        through: list[Sequence] = []
         for row, lane in enumerate(batch.lanes_B.tolist()):
             sequence = self.scheduler.by_lane[lane]
             start = int(self.lanes.computed[lane])
@@ -104,6 +114,9 @@ class EngineCore:
             end = min(start + int(batch.new_B[row]), len(sequence.prompt) - 1)
             first = int(batch.ends_B[row] - batch.new_B[row])
             self._score_chunk(sequence, hidden_T[first : first + end - start], sequence.prompt[start + 1 : end + 1])
+            if not sequence.max_new and end == len(sequence.prompt) - 1:
+                through.append(sequence)
+        return through
 
     def _score_chunk(self, sequence: Sequence, hidden_T: torch.Tensor, targets: list[int]) -> None:
         temperature_T = torch.full((len(targets),), sequence.sampling.temperature, device=hidden_T.device)

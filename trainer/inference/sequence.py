@@ -27,7 +27,7 @@ class FinishReason(StrEnum):
     STOP = "stop"
     """It sampled an end token."""
     LENGTH = "length"
-    """It reached max_tokens, which the context bounds."""
+    """It reached max_tokens, which the context bounds, or its prompt is scored and nothing was to be sampled."""
     ABORT = "abort"
     """The client went away, or found what it wanted (a stop string)."""
     DEADLINE = "deadline"
@@ -54,7 +54,7 @@ class Adapter(Protocol):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Sequence:
-    """`max_new` is max_tokens cut to the context."""
+    """`max_new` is max_tokens cut to the context; 0 only scores the prompt."""
 
     id: str
     prompt: list[int]
@@ -103,6 +103,10 @@ class Sequence:
     @property
     def truncates(self) -> bool:
         return self.sampling.top_p < 1 or self.sampling.top_k > 0 or self.sampling.min_p > 0
+
+    def scored(self) -> FinishReason:
+        """How a sequence ends of which every prompt token has its log-probability and nothing is sampled."""
+        return FinishReason.LENGTH if np.isfinite(self.prompt_logprobs).all() else FinishReason.NON_FINITE
 
     def accept(self, token_id: int, logprob: float) -> FinishReason | None:
         """Take one sampled token; the reason to stop, if there is one now. A number that is not finite is not taken."""

@@ -16,6 +16,7 @@ from trainer.inference.chat_request import parse_wire
 from trainer.inference.errors import BadRequest, EngineError, RouteNotFound
 from trainer.inference.generate_api import generate
 from trainer.inference.http import BearerGate, engine_error, read_body
+from trainer.inference.score_api import score
 from trainer.inference.service import InferenceService
 
 
@@ -37,6 +38,7 @@ def make_app(service: InferenceService, *, pool_token: str | None) -> Starlette:
             Route("/v1/models", models),
             Route("/v1/chat/completions", chat_completions, methods=["POST"]),
             Route("/inference/v1/generate", generate, methods=["POST"]),
+            Route("/inference/v1/score", score, methods=["POST"]),
             Route("/v1/load_lora_adapter", load_lora_adapter, methods=["POST"]),
             Route("/v1/unload_lora_adapter", unload_lora_adapter, methods=["POST"]),
         ],

@@ -140,6 +140,29 @@ class InferenceService:
             )
         )
 
+    def score(self, resolved: Resolved, token_ids: list[int], temperature: float, *, cache_salt: str = "") -> Ticket:
+        """Queue the scoring of token ids: one prefill, nothing sampled. Raises as `submit`."""
+        if len(token_ids) > self.context_tokens:
+            raise BadRequest(
+                f"token_ids has {len(token_ids)} entries, more than the context of {self.context_tokens}",
+                param="token_ids",
+                code="context_length_exceeded",
+            )
+        self._check_vocabulary(token_ids)
+        return self.engine.submit(
+            Sequence(
+                id=secrets.token_hex(12),
+                prompt=token_ids,
+                sampling=SamplingParams(temperature=temperature),
+                identity=resolved.identity,
+                adapter=resolved.adapter,
+                max_new=0,
+                prompt_top_logprobs=0,
+                cache_salt=cache_salt,
+                deadline_at_s=time.monotonic() + self.limits.request_deadline_s,
+            )
+        )
+
     def _check(self, prompt: list[int], sampling: SamplingParams, top_logprobs: int, prompt_top_logprobs: int | None) -> None:
         if not prompt:
             raise BadRequest("the prompt is empty", param="token_ids")
@@ -148,11 +171,14 @@ class InferenceService:
                 f"the prompt has {len(prompt)} tokens; the context of {self.context_tokens} leaves no room for an answer",
                 code="context_length_exceeded",
             )
-        if min(prompt) < 0 or max(prompt) >= self._vocabulary:
-            raise BadRequest(f"token_ids must lie in 0 … {self._vocabulary - 1}", param="token_ids")
+        self._check_vocabulary(prompt)
         for name, count in (("top_logprobs", top_logprobs), ("prompt_logprobs", prompt_top_logprobs or 0)):
             if not 0 <= count <= self.limits.top_logprobs_max:
                 raise BadRequest(f"{name} must be 0 to {self.limits.top_logprobs_max}", param=name)
+
+    def _check_vocabulary(self, token_ids: list[int]) -> None:
+        if min(token_ids) < 0 or max(token_ids) >= self._vocabulary:
+            raise BadRequest(f"token_ids must lie in 0 … {self._vocabulary - 1}", param="token_ids")
 
     async def probe(self) -> None:
         """Generate one token on the base model, ahead of everything that waits. Raises EngineError when none comes in time."""

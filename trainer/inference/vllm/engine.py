@@ -12,7 +12,7 @@ from typing import Any
 
 from trainer.contracts.generation import AdapterIdentity, SamplingParams
 from trainer.inference.backend import Ticket
-from trainer.inference.errors import EngineStopped, Saturated
+from trainer.inference.errors import BadRequest, EngineStopped, Saturated
 from trainer.inference.limits import EngineLimits
 from trainer.inference.metrics import EngineMetrics
 from trainer.inference.sequence import FinishReason, Sequence, SequenceState
@@ -79,6 +79,10 @@ class VllmEngine:
             raise EngineStopped("the engine is stopping")
         if len(self._tasks) >= self._limits.sequences_max + self._limits.waiting_max and not sequence.urgent:
             raise Saturated(f"{self._limits.waiting_max} requests are waiting; try again later")
+        if sequence.prompt_top_logprobs is not None and sequence.sampling.temperature not in {0.0, 1.0}:
+            # vLLM tempers the log-probabilities of what it samples, never those of a prompt, and one number is not enough to do
+            # it afterwards.
+            raise BadRequest("vLLM scores prompts at temperature 1 alone; ask for that", param="temperature")
         ticket = Ticket(sequence)
         task = self._tasks[sequence] = asyncio.create_task(self._run(ticket))
         # A callback, since a task that is cancelled before its first step runs nothing of its own.
@@ -155,6 +159,9 @@ class VllmEngine:
         sequence = ticket.sequence
         if piece.prompt_logprobs is not None:
             take_prompt(sequence, piece.prompt_logprobs)
+        if not sequence.max_new:
+            self.generated_at_s = time.monotonic()
+            return sequence.scored()
         reason = None
         for token in piece.tokens:
             reason = take_token(sequence, token)
@@ -179,7 +186,8 @@ def request_body(sequence: Sequence, model: str) -> dict[str, Any]:
         "top_k": max(asked.top_k, 0),
         "min_p": asked.min_p,
         "seed": asked.seed,
-        "max_tokens": sequence.max_new,
+        # vLLM samples at least one token: of a prompt that is only scored it is left unread.
+        "max_tokens": max(1, sequence.max_new),
         "stop_token_ids": sorted(sequence.stop_ids),
         "ignore_eos": True,
         "logprobs": sequence.top_logprobs,

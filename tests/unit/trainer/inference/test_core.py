@@ -121,6 +121,31 @@ def test_prompt_scores_equal_the_scores_of_sampled_tokens(model, adapters):
     assert scored.prompt_logprobs[-20:] == pytest.approx(sampled.logprobs, abs=5e-5)
 
 
+@pytest.mark.parametrize("step_tokens", [16, 17, 64])
+def test_scoring_samples_nothing_and_holds_nothing_afterwards(model, adapters, step_tokens):
+    """Beside rows that do sample, whose tokens it does not change; a prompt may end where a chunk does."""
+    sampling = SamplingParams(temperature=0.7, seed=1, max_tokens=20)
+    sampled = make_sequence(PROMPTS[4], adapters[0], sampling=sampling, max_new=20)
+    alone = run(make_core(model), sampled)[0]
+    whole = [*sampled.prompt, *sampled.token_ids]
+    core = make_core(model, step_tokens_max=step_tokens)
+    scored = [make_sequence(whole, adapters[0], sampling=sampling, max_new=0, prompt_top_logprobs=0) for _ in range(2)]
+    beside = make_sequence(PROMPTS[4], adapters[0], sampling=sampling, max_new=20)
+    assert run(core, scored[0], beside, scored[1])[1] == alone
+    for sequence in scored:
+        assert (sequence.token_ids, sequence.finish_reason) == ([], FinishReason.LENGTH)
+        assert sequence.prompt_logprobs[-20:] == pytest.approx(sampled.logprobs, abs=5e-5)
+    assert core.cache.free_count == core.cache.blocks_total
+    assert not core.scheduler.has_work
+
+
+def test_a_prompt_as_long_as_the_context_is_scored(model):
+    core = make_core(model)
+    whole = make_sequence([7] * core.lanes.tokens.shape[1], max_new=0, prompt_top_logprobs=0, sampling=SamplingParams())
+    run(core, whole)
+    assert len(whole.prompt_logprobs) == len(whole.prompt) - 1
+
+
 def test_an_engine_that_cannot_hold_one_sequence_does_not_start(model):
     with pytest.raises(ValueError, match="does not hold one sequence"):
         make_core(model, kv_cache_bytes=4096)

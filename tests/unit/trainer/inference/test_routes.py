@@ -10,7 +10,7 @@ import torch
 
 from tests.factories.engines import small_limits
 from tests.factories.tiny_llama import model_spec, write_adapter
-from trainer.contracts.generation import AdapterLoaded, GenerateReply, ModelCard
+from trainer.contracts.generation import AdapterLoaded, GenerateReply, ModelCard, ScoreReply
 from trainer.inference.assembly import torch_service
 from trainer.inference.server import make_app
 
@@ -147,6 +147,46 @@ async def test_generate_has_one_finite_logprob_a_token_and_scores_the_prompt(cli
     assert (reply.request_id, reply.usage.completion_tokens, choice.finish_reason) == ("abc", 6, "length")
     assert reply.prompt_logprobs[0] is None
     assert [next(iter(entry)) for entry in reply.prompt_logprobs[1:]] == ["2", "3", "4"]
+
+
+async def test_score_answers_what_sampling_answered_token_by_token(client, adapter):
+    await client.post("/v1/load_lora_adapter", json=adapter)
+    sampling = {"max_tokens": 6, "temperature": 0.6, "seed": 2, "ignore_eos": True}
+    asked = {"model": "run.v1", "token_ids": [1, 2, 3, 4], "sampling_params": sampling}
+    made = GenerateReply.model_validate((await client.post("/inference/v1/generate", json=asked)).json()).choices[0]
+    whole = [1, 2, 3, 4, *made.token_ids]
+    replies = [
+        ScoreReply.model_validate((await client.post("/inference/v1/score", json=body)).json())
+        for body in (
+            {"model": "run.v1", "token_ids": whole, "temperature": 0.6},
+            {"model": "run.v1", "token_ids": whole},
+            {"model": "random", "token_ids": whole, "temperature": 0.6},
+        )
+    ]
+    assert [(reply.logprobs[0], len(reply.logprobs)) for reply in replies] == [(None, 10)] * 3
+    gaps = [
+        max(abs(score - entry.logprob) for score, entry in zip(reply.logprobs[4:], made.logprobs.content, strict=True))
+        for reply in replies
+    ]
+    assert gaps[0] < 5e-5 and min(gaps[1:]) > 1e-2, "the temperature and the adapter are those that were asked for"
+    assert (replies[0].adapter.name, replies[0].adapter.digest) == ("run.v1", adapter["digest"])
+    assert (replies[0].usage.prompt_tokens, replies[0].usage.completion_tokens) == (10, 0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "param", "status"),
+    [
+        ({"model": "nobody"}, "model", 404),
+        ({"token_ids": [1]}, "token_ids", 400),
+        ({"token_ids": [1, 10**6]}, "token_ids", 400),
+        ({"token_ids": [1] * 257}, "token_ids", 400),
+        ({"temperature": 0}, "temperature", 400),
+        ({"top_p": 0.5}, "top_p", 400),
+    ],
+)
+async def test_score_refuses_by_name(client, wrong, param, status):
+    response = await client.post("/inference/v1/score", json={"model": "random", "token_ids": [1, 2]} | wrong)
+    assert (response.status_code, response.json()["error"]["param"]) == (status, param)
 
 
 async def test_an_adapter_answers_under_its_name_until_it_is_unloaded(client, adapter):

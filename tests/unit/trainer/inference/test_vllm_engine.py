@@ -10,7 +10,7 @@ from tests.factories.engines import reader_of, small_limits
 from tests.factories.fake_vllm import LOGPROB, FakeVllm
 from tests.factories.tiny_llama import write_adapter
 from trainer.contracts.generation import AdapterIdentity, SamplingParams
-from trainer.inference.errors import EngineStopped, InvalidAdapter, Saturated
+from trainer.inference.errors import BadRequest, EngineStopped, InvalidAdapter, Saturated
 from trainer.inference.metrics import EngineMetrics
 from trainer.inference.sequence import FinishReason, Sequence
 from trainer.inference.vllm import engine as vllm_engine
@@ -77,8 +77,30 @@ async def test_a_cache_is_never_shared_between_teams(make_engine, vllm):
 
 
 async def test_a_prompt_is_scored(make_engine):
-    done = await make_engine().submit(sequence(prompt_top_logprobs=1)).finished()
+    done = await make_engine().submit(sequence(prompt_top_logprobs=1, sampling=SamplingParams())).finished()
     assert (done.prompt_logprobs, done.prompt_tops) == ([LOGPROB] * 2, [[(2, LOGPROB)], [(3, LOGPROB)]])
+
+
+async def test_scoring_looks_each_prompt_token_up_by_its_id_and_keeps_no_sampled_one(make_engine, vllm):
+    """vLLM answers the most likely tokens beside the prompt's own, in any order."""
+    vllm.prompt_scores = {2: -3.0, 3: -4.0}
+    scored = sequence(folder("d1"), prompt_top_logprobs=0, max_new=0, sampling=SamplingParams())
+    done = await make_engine().submit(scored).finished()
+    assert (done.prompt_logprobs, done.token_ids, done.finish_reason) == ([-3.0, -4.0], [], FinishReason.LENGTH)
+    asked = vllm.requests[0]["sampling_params"]
+    assert (vllm.requests[0]["model"], asked["max_tokens"], asked["prompt_logprobs"]) == ("d1", 1, 0)
+
+
+async def test_a_score_that_is_no_number_is_told_as_such(make_engine, vllm):
+    vllm.prompt_scores = {2: -9999.0}
+    scored = sequence(prompt_top_logprobs=0, max_new=0, sampling=SamplingParams())
+    assert (await make_engine().submit(scored).finished()).finish_reason is FinishReason.NON_FINITE
+
+
+async def test_a_temperature_that_vllm_would_leave_out_of_a_prompts_scores_is_refused(make_engine):
+    with pytest.raises(BadRequest, match="temperature 1") as refused:
+        make_engine().submit(sequence(prompt_top_logprobs=0, max_new=0, sampling=SamplingParams(temperature=0.5)))
+    assert refused.value.param == "temperature"
 
 
 async def test_base_requests_go_through_the_zero_adapter_where_there_is_one(make_engine, vllm):
