@@ -1,7 +1,12 @@
 """Rollouts, groups and calls as the orchestrator keeps them, made for tests without any I/O."""
 
+from collections.abc import Sequence
+from functools import partial
+
+from trainer.algorithms.protocol import per_stream, policy_gradient
 from trainer.contracts.base import new_id
 from trainer.contracts.rollouts import TraceReport
+from trainer.orchestrator.group_views import GroupStudy
 from trainer.orchestrator.groups import Group, Rollout, RolloutOutcome, Trace
 from trainer.orchestrator.sessions import Call
 
@@ -32,3 +37,11 @@ def make_group(version: int = 0, size: int = 4, environment: str = "digits") -> 
     group_id = new_id()
     members = [Rollout(new_id(), group_id, environment, 0, "t0", "", version, 0.0) for _ in range(size)]
     return Group(group_id, environment, 0, version, members)
+
+
+def teach(group: Group, advantages: Sequence[float]) -> Group:
+    """Give the valid rollouts policy gradient lessons, one advantage each."""
+    study = GroupStudy(group, has_group_rewards=False)
+    pairs = zip(study.view().rollouts, advantages, strict=True)
+    study.teach([per_stream(rollout, value, partial(policy_gradient, advantage=value)) for rollout, value in pairs])
+    return group

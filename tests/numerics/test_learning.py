@@ -91,7 +91,7 @@ def train_both(pool, seed: int) -> dict[str, list[float]]:
         for run, rule in PAID.items():
             rewards = [reward_of(rule, ids, x, y) for (ids, _), (x, y) in zip(replies[run], asked[run], strict=True)]
             groups = [rewards[i : i + GROUP_SIZE] for i in range(0, len(rewards), GROUP_SIZE)]
-            advantages = [advantage for group in groups for advantage in grpo.advantages(group)]
+            advantages = [advantage for group in groups for advantage in grpo.advantages(group, [0] * GROUP_SIZE)]
             batches.append(batch_of(run, step, prompts_of(asked[run]), replies[run], advantages))
             curves[run].append(sum(rewards) / len(rewards))
         results = step_together(pool, batches)

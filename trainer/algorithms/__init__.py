@@ -3,7 +3,29 @@
 Knows ids and options. Refuses to know tensors and models: the trainer sees token streams and never an algorithm.
 """
 
-from trainer.algorithms.protocol import Algorithm, UnknownAlgorithm
+from trainer.algorithms.protocol import (
+    Algorithm,
+    GroupView,
+    Reference,
+    RolloutSignals,
+    RolloutView,
+    SeatView,
+    Signals,
+    SignalsLost,
+    UnknownAlgorithm,
+)
 from trainer.algorithms.registry import ALGORITHMS, algorithm_for
 
-__all__ = ["ALGORITHMS", "Algorithm", "UnknownAlgorithm", "algorithm_for"]
+__all__ = [
+    "ALGORITHMS",
+    "Algorithm",
+    "GroupView",
+    "Reference",
+    "RolloutSignals",
+    "RolloutView",
+    "SeatView",
+    "Signals",
+    "SignalsLost",
+    "UnknownAlgorithm",
+    "algorithm_for",
+]

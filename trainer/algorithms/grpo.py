@@ -6,29 +6,23 @@ nearly all rollouts agree are not blown up.
 
 import statistics
 from collections.abc import Sequence
-from typing import Literal
 
+from trainer.algorithms.group_relative import GroupRelative
 from trainer.contracts.algorithms import GrpoOptions
 
 
-class Grpo:
+class Grpo(GroupRelative[GrpoOptions]):
     id = "grpo"
-    component: Literal["rl", "ce", "ref_kl"] = "rl"
-    valid_min = 2
-    Options = GrpoOptions
 
-    def __init__(self, options: GrpoOptions) -> None:
-        self._options = options
+    def advantages(self, rewards: Sequence[float], completion_tokens: Sequence[int]) -> list[float]:
+        """Sum to zero."""
+        return centred(rewards, divide_by_std=self._options.divide_by_std)
 
-    def advantages(self, rewards: Sequence[float]) -> list[float]:
-        """Sum to zero; all zero where all rewards are equal."""
-        if not rewards:
-            return []
-        mean = statistics.fmean(rewards)
-        centred = [reward - mean for reward in rewards]
-        if min(rewards) == max(rewards):
-            return [0.0] * len(rewards)
-        if not self._options.divide_by_std:
-            return centred
-        spread = statistics.pstdev(rewards)
-        return [value / spread for value in centred]
+
+def centred(rewards: Sequence[float], *, divide_by_std: bool) -> list[float]:
+    """R − mean(R), exactly zero where all are equal: the rounding of a mean is no signal."""
+    if not rewards or min(rewards) == max(rewards):
+        return [0.0] * len(rewards)
+    mean = statistics.fmean(rewards)
+    spread = statistics.pstdev(rewards) if divide_by_std else 1.0
+    return [(reward - mean) / spread for reward in rewards]

@@ -1,21 +1,25 @@
-"""Algorithms by id. Knows which there are; a new one is one line here, its id in the contract, one file and its test."""
+"""Algorithms by id. A new one is one line here, its id and options in the contract, one file and its test."""
+
+from typing import Any
 
 from pydantic import ValidationError
 
 from trainer.algorithms.grpo import Grpo
-from trainer.algorithms.protocol import Algorithm, UnknownAlgorithm
+from trainer.algorithms.protocol import Algorithm, Reference, UnknownAlgorithm
+from trainer.contracts.algorithms import OPTIONS
 from trainer.contracts.run_config import AlgorithmConfig
 
-ALGORITHMS = {algorithm.id: algorithm for algorithm in (Grpo,)}
+ALGORITHMS: dict[str, type[Algorithm[Any]]] = {
+    "grpo": Grpo,
+}
 
 
-def algorithm_for(config: AlgorithmConfig) -> Algorithm:
-    """The configured algorithm. Raises UnknownAlgorithm naming the option that is wrong."""
-    kind = ALGORITHMS[config.id]
+def algorithm_for(config: AlgorithmConfig, reference: Reference | None = None) -> Algorithm[Any]:
+    """A fresh instance of the configured algorithm. Raises UnknownAlgorithm naming the option that is wrong."""
     try:
-        options = kind.Options.model_validate(config.options)
+        options = OPTIONS[config.id].model_validate(config.options)
     except ValidationError as problem:
         first = problem.errors(include_url=False)[0]
         field = ".".join(map(str, first["loc"]))
         raise UnknownAlgorithm(f"algorithm.options.{field}: {first['msg']}") from None
-    return kind(options)
+    return ALGORITHMS[config.id](options, reference)

@@ -1,63 +1,56 @@
-"""From scored groups to the batch of one step: every branch of every valid rollout, with its weight streams and the counts.
+"""From scored groups to the batch of one step: every lesson of every valid rollout, and the counts over all of them.
 
-Knows samples and what is left out. Refuses to know algorithms (the advantage is on the rollout already, and `component` names
-the weight stream that the sampled tokens enter) and to change a token.
+Knows samples. Refuses to know algorithms (each lesson says what its tokens are told) and to change a token.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
 
-from trainer.contracts.samples import TOKENS_MAX, TrainBatch, TrainSample
-from trainer.orchestrator.branches import Branch, merge_calls
-from trainer.orchestrator.groups import Group, Rollout
-
-LossComponent = Literal["rl", "ce", "ref_kl"]
+from trainer.contracts.samples import TrainBatch, TrainSample
+from trainer.orchestrator.groups import Group, Lesson, Rollout
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """`broken_prefixes` counts the turns that began a new branch because their history had changed; `left_out` the branches
-    that are too short or too long to be trained on."""
+    """`broken_prefixes` and `left_out` are the sums of what the rollouts say."""
 
     batch: TrainBatch
     broken_prefixes: int
     left_out: int
 
 
-def cut_batch(run_id: str, step: int, groups: Iterable[Group], *, component: LossComponent = "rl") -> Cut:
-    samples: list[TrainSample] = []
-    broken = left_out = 0
-    for rollout in (rollout for group in groups for rollout in group.valid):
-        for trace in rollout.outcome.traces if rollout.outcome else ():
-            if not trace.report.trainable:
-                continue
-            merged = merge_calls(call for call in trace.calls if call.route == "generate")
-            broken += merged.broken
-            fitting = [branch for branch in merged.branches if fits(branch)]
-            left_out += len(merged.branches) - len(fitting)
-            samples += [_sample(branch, rollout, component) for branch in fitting]
-    counts = {f"n_{component}": sum(sum(sample.mask) for sample in samples)}
-    return Cut(TrainBatch(run_id=run_id, step=step, samples=samples, **counts), broken, left_out)
+def cut_batch(run_id: str, step: int, groups: Iterable[Group]) -> Cut:
+    """Each component is counted over the whole batch, whose groups may differ in algorithm: by its weights that are not 0."""
+    rollouts = [rollout for group in groups for rollout in group.valid]
+    samples = [_sample(lesson, rollout) for rollout in rollouts for lesson in rollout.lessons]
+    batch = TrainBatch(
+        run_id=run_id,
+        step=step,
+        n_rl=_count(sample.rl_weights for sample in samples),
+        n_ce=_count(sample.ce_weights for sample in samples),
+        n_ref_kl=_count(sample.ref_kl_weights for sample in samples),
+        samples=samples,
+    )
+    return Cut(batch, sum(rollout.broken_prefixes for rollout in rollouts), sum(rollout.left_out for rollout in rollouts))
 
 
-def fits(branch: Branch) -> bool:
-    """Whether a branch can be trained on: something before what was sampled, something sampled, and not too long."""
-    return 2 <= len(branch.token_ids) <= TOKENS_MAX and any(branch.mask) and not branch.mask[0]
+def _count(streams: Iterable[list[float] | None]) -> int:
+    return sum(weight != 0.0 for stream in streams for weight in stream or ())
 
 
-def _sample(branch: Branch, rollout: Rollout, component: LossComponent) -> TrainSample:
-    advantage = rollout.advantage or 0.0
-    weights = [1.0 if sampled else 0.0 for sampled in branch.mask]
-    streams = {"rl_weights": [0.0] * len(weights)} | {f"{component}_weights": weights}
+def _sample(lesson: Lesson, rollout: Rollout) -> TrainSample:
+    branch, signals = lesson.branch, lesson.signals
     return TrainSample(
         token_ids=branch.token_ids,
         mask=branch.mask,
         logprobs=branch.logprobs,
         temperatures=branch.temperatures,
         policy_versions=[rollout.version] * len(branch.token_ids),
-        **streams,
-        advantages=[advantage if sampled else 0.0 for sampled in branch.mask],
+        rl_weights=signals.rl_weights or [0.0] * len(branch.token_ids),
+        advantages=signals.advantages,
+        ce_weights=signals.ce_weights,
+        ref_kl_weights=signals.ref_kl_weights,
+        ref_logprobs=signals.ref_logprobs,
         rollout_id=rollout.rollout_id,
         group_id=rollout.group_id,
         environment=rollout.environment,

@@ -8,6 +8,7 @@ A sampled token is marked in the branch of the call that sampled it and nowhere 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from trainer.contracts.samples import TOKENS_MAX
 from trainer.orchestrator.sessions import Call
 
 
@@ -71,6 +72,11 @@ def merge_calls(calls: Iterable[Call]) -> Branches:
         places.append(Place(number, len(branch.token_ids)))
         branch.append(call)
     return Branches(branches, broken, places)
+
+
+def fits(branch: Branch) -> bool:
+    """Whether a branch can be trained on: something before what was sampled, something sampled, and not too long."""
+    return 2 <= len(branch.token_ids) <= TOKENS_MAX and any(branch.mask) and not branch.mask[0]
 
 
 def _longest_prefix(branches: list[Branch], prompt_ids: tuple[int, ...]) -> Branch | None:

@@ -32,7 +32,7 @@ STRAGGLER_FACTOR = 10.0
 STRAGGLER_MIN_S = 30.0
 
 ScoreGroup = Callable[[Group], Awaitable[None]]
-"""Sets the advantages of a complete group's valid rollouts."""
+"""Sets the lessons of a complete group's valid rollouts."""
 
 
 def inflight_limit(config: RunConfig) -> int:
@@ -43,7 +43,8 @@ def inflight_limit(config: RunConfig) -> int:
 
 
 class Dispatcher:
-    """`next_step` is the batch that will be cut next; `changed` is set whenever a rollout has ended."""
+    """`next_step` is the batch that will be cut next; `changed` is set whenever a rollout has ended. `valid_min` says for each
+    environment how many valid rollouts a group of it needs."""
 
     def __init__(
         self,
@@ -56,6 +57,7 @@ class Dispatcher:
         sessions: SessionBook,
         gate: EngineGate,
         score_group: ScoreGroup,
+        valid_min: Mapping[str, int],
     ):
         self.next_step = 1
         self.changed = asyncio.Event()
@@ -70,6 +72,7 @@ class Dispatcher:
         self._sessions = sessions
         self._gate = gate
         self._score_group = score_group
+        self._valid_min = valid_min
         self._limit = inflight_limit(config)
         self._window = FailureWindow(size=config.batch_size, fraction=config.failure_pause_fraction)
         self._wake = asyncio.Event()
@@ -140,7 +143,8 @@ class Dispatcher:
             Rollout(new_id(), group_id, name, entry.index, entry.key, entry.preview, policy.version, now_s)
             for _ in range(ref.group_size or self._config.rollouts_per_example)
         ]
-        self._book.open(Group(group_id, name, entry.index, policy.version, members))
+        group = Group(group_id, name, entry.index, policy.version, members, policy.engine_name, self._valid_min[name])
+        self._book.open(group)
         request = RolloutRequest(
             rollout_id="",
             task=entry.index,

@@ -8,10 +8,7 @@ from trainer.orchestrator.groups import TENANT_FAULTS, Accounted, Group, Rollout
 
 
 class GroupBook:
-    """`valid_min` is the smallest number of valid rollouts that a group can be compared with."""
-
-    def __init__(self, *, valid_min: int = 2):
-        self._valid_min = valid_min
+    def __init__(self) -> None:
         self._open: dict[str, Group] = {}
         self._group_of: dict[str, Group] = {}
         self._ready: list[Group] = []
@@ -38,8 +35,8 @@ class GroupBook:
         return list(self._open.values())
 
     def versions_in_use(self) -> set[int]:
-        """Versions that an unfinished rollout still samples from."""
-        return {group.version for group in self._open.values() if not group.complete}
+        """Versions that an unfinished rollout still samples from, or that a group which is being scored may ask."""
+        return {group.version for group in self._open.values()}
 
     def open(self, group: Group) -> None:
         self._open[group.group_id] = group
@@ -53,14 +50,14 @@ class GroupBook:
         rollout.outcome, rollout.ended_s = outcome, ended_s
         if not group.complete:
             return None
-        if group.doomed or len(group.valid) < self._valid_min:
+        if not group.is_worth_scoring:
             self._drop(group, step=None)
             return None
         return group
 
     def admit(self, group: Group) -> None:
         """A scored group waits for a batch, unless scoring took so long that it is too old, or failed too many of its members."""
-        if group.doomed or len(group.valid) < self._valid_min:
+        if not group.is_worth_scoring:
             self._drop(group, step=None)
             return
         del self._open[group.group_id]

@@ -6,7 +6,9 @@ Knows what is recorded of one rollout and what a group is. Refuses to know how r
 from dataclasses import dataclass, field
 from typing import Literal
 
+from trainer.algorithms import Signals
 from trainer.contracts.rollouts import TraceReport
+from trainer.orchestrator.branches import Branch
 from trainer.orchestrator.sessions import Call
 
 RolloutState = Literal["ok", "failed", "incomplete", "deadline", "cancelled", "stale", "infrastructure"]
@@ -40,9 +42,19 @@ class RolloutOutcome:
         return [call for trace in self.traces for call in trace.calls]
 
 
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """One branch that is trained on, and what its tokens are told."""
+
+    branch: Branch
+    signals: Signals
+
+
 @dataclass(slots=True)
 class Rollout:
-    """Times are seconds of the event loop's clock. `outcome` is None while the rollout is in flight."""
+    """Times are seconds of the event loop's clock. `outcome` is None while the rollout is in flight; `lessons` are there once
+    its group has been scored. `broken_prefixes` counts the turns that began a new branch because their history had changed,
+    `left_out` the branches that are too short or too long to be trained on."""
 
     rollout_id: str
     group_id: str
@@ -55,6 +67,9 @@ class Rollout:
     ended_s: float | None = None
     outcome: RolloutOutcome | None = None
     advantage: float | None = None
+    lessons: tuple[Lesson, ...] = ()
+    broken_prefixes: int = 0
+    left_out: int = 0
 
     @property
     def valid(self) -> bool:
@@ -67,13 +82,16 @@ class Rollout:
 
 @dataclass(slots=True)
 class Group:
-    """Rollouts of one task, all dispatched on one policy version: the unit of staleness and of advantage."""
+    """Rollouts of one task, all dispatched on one policy version: the unit of staleness and of advantage. `policy` is the
+    engine name of that version. `valid_min` is the smallest number of valid rollouts that they can be compared with."""
 
     group_id: str
     environment: str
     task: int
     version: int
     rollouts: list[Rollout]
+    policy: str = ""
+    valid_min: int = 2
     scoring_s: float = 0.0
     """How long the group's own rewards and the advantages took, once every member was home."""
     doomed: bool = False
@@ -86,6 +104,10 @@ class Group:
     @property
     def valid(self) -> list[Rollout]:
         return [rollout for rollout in self.rollouts if rollout.valid]
+
+    @property
+    def is_worth_scoring(self) -> bool:
+        return not self.doomed and len(self.valid) >= self.valid_min
 
     @property
     def inflight(self) -> list[Rollout]:

@@ -15,8 +15,7 @@ import zstandard
 
 from trainer.contracts.events import Meter
 from trainer.contracts.internal import RolloutBatch, RolloutSummary, UsageIn
-from trainer.orchestrator.batches import fits
-from trainer.orchestrator.branches import Place, merge_calls
+from trainer.orchestrator.branches import Place, fits, merge_calls
 from trainer.orchestrator.groups import Accounted, Trace
 from trainer.orchestrator.sessions import Call
 from trainer.orchestrator.token_texts import TokenTexts

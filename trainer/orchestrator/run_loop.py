@@ -5,7 +5,7 @@ Knows the order of things and what survives a crash. Refuses to know how any sin
 One step, and what is durable after each line:
 
   cut        groups are taken from the book; rollouts go on being made for the next batch
-  journal    the step's record is on disk: batch, rollouts, usage, task cursors
+  journal    the step's record is on disk: batch, rollouts, usage, task cursors, what the algorithms remember
   train      the trainer has committed version `step` (idempotent by run and step)
   publish    every engine has the version; new groups are dispatched on it
   report     rollouts, usage, version, then the STEP event (each idempotent); the record may go
@@ -24,8 +24,9 @@ from dataclasses import dataclass
 from trainer.contracts.events import Component, EventKind, RunState
 from trainer.contracts.internal import CheckpointReport, UsageBatch
 from trainer.contracts.run_config import RunConfig
+from trainer.contracts.samples import TrainSample
 from trainer.contracts.training import RunOpened, StepResult
-from trainer.orchestrator.batches import LossComponent, cut_batch
+from trainer.orchestrator.batches import cut_batch
 from trainer.orchestrator.dispatch import Dispatcher
 from trainer.orchestrator.endings import AttemptOver
 from trainer.orchestrator.group_book import GroupBook
@@ -34,6 +35,7 @@ from trainer.orchestrator.policies import Policy
 from trainer.orchestrator.publishing import Publisher
 from trainer.orchestrator.rollout_records import rollout_batch, rollout_usage
 from trainer.orchestrator.run_evals import RunEvals
+from trainer.orchestrator.scoring import GroupScorer
 from trainer.orchestrator.step_journal import StepJournal, StepRecord
 from trainer.orchestrator.step_metrics import cut_metrics
 from trainer.orchestrator.step_reports import StepReport, StepReports, version_report
@@ -68,7 +70,7 @@ class Run:
         journal: StepJournal,
         reports: StepReports,
         evals: RunEvals,
-        component: LossComponent,
+        scorer: GroupScorer,
     ):
         self._place = place
         self._config = config
@@ -79,7 +81,7 @@ class Run:
         self._journal = journal
         self._reports = reports
         self._evals = evals
-        self._component: LossComponent = component
+        self._scorer = scorer
         self._step = 0
         self._checkpointed = -1
         self._newest: Newest | None = None
@@ -98,6 +100,7 @@ class Run:
         newest = await asyncio.to_thread(self._journal.newest)
         if newest is not None:
             self._dispatcher.resume_at(newest.cursors)
+            self._scorer.restore(newest.algorithm_state)
         self._dispatcher.next_step = self._step + 1
 
     async def train(self) -> None:
@@ -176,7 +179,7 @@ class Run:
             await _first_of(self._dispatcher.changed, self._place.desire.changed)
 
     def _record(self, step: int, groups: list[Group], *, wait_s: float) -> StepRecord:
-        cut = cut_batch(self._place.spec.subject_id, step, groups, component=self._component)
+        cut = cut_batch(self._place.spec.subject_id, step, groups)
         if cut.broken_prefixes or cut.left_out:
             self._place.reporter.log(
                 f"step {step}: {cut.broken_prefixes} turns began a new branch because their history had changed; "
@@ -194,6 +197,7 @@ class Run:
             usage=rollout_usage(accounted, sequence=str(step)),
             metrics=cut_metrics(accounted, broken_prefixes=cut.broken_prefixes, groups=groups),
             cursors=self._dispatcher.cursors(),
+            algorithm_state=self._scorer.state(),
             wait_s=wait_s,
         )
 
@@ -220,7 +224,7 @@ class Run:
 
     def _notice_standstill(self, record: StepRecord, result: StepResult) -> None:
         """Steps with something to learn must move the adapter; say so once when they do not."""
-        learns = any(advantage for sample in record.batch.samples for advantage in sample.advantages or ())
+        learns = any(any(stream or ()) for sample in record.batch.samples for stream in _pulls(sample))
         same = self._newest is not None and self._newest.policy.digest == result.adapter_digest
         self._unchanged = self._unchanged + 1 if same and learns else 0
         if self._unchanged == STANDSTILL_STEPS:
@@ -246,6 +250,11 @@ class Run:
         usage = rollout_usage(accounted, sequence=f"{self._step}.{tag}")
         if usage:
             await self._place.control.usage(UsageBatch(events=usage))
+
+
+def _pulls(sample: TrainSample) -> tuple[list[float] | None, ...]:
+    """The streams of which any entry but 0 moves the adapter."""
+    return sample.advantages, sample.ce_weights, sample.ref_kl_weights
 
 
 async def _first_of(*events: asyncio.Event) -> None:

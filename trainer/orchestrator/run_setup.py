@@ -6,6 +6,7 @@ Knows which part gets what. Refuses to know how any of them works.
 import asyncio
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from trainer.algorithms import Algorithm, UnknownAlgorithm, algorithm_for
 from trainer.contracts.events import Component, FailureCode
@@ -50,11 +51,12 @@ class Training:
         self._config = config
         self._engines = place.engines()
         self._gate = place.gate(self._engines)
-        self._algorithm = _algorithm(config)
-        self._book = GroupBook(valid_min=self._algorithm.valid_min)
+        self._book = GroupBook()
         trained, evaluated = self._environments()
         place.environments = trained | evaluated
-        self._dispatcher = self._make_dispatcher(trained)
+        algorithms = {name: _algorithm(config) for name in trained}
+        scorer = GroupScorer(algorithms, trained)
+        self._dispatcher = self._make_dispatcher(trained, algorithms, scorer)
         self._evals = RunEvals(place, config, list(evaluated.values()), gate=self._gate)
         root = Path(place.pool.artifact_root)
         journal = StepJournal(root, place.spec.subject_id)
@@ -82,7 +84,7 @@ class Training:
             journal=journal,
             reports=self._reports,
             evals=self._evals,
-            component=self._algorithm.component,
+            scorer=scorer,
         )
 
     async def work(self) -> None:
@@ -141,7 +143,9 @@ class Training:
             tasks_max=ref.num_examples,
         )
 
-    def _make_dispatcher(self, environments: dict[str, Environment]) -> Dispatcher:
+    def _make_dispatcher(
+        self, environments: dict[str, Environment], algorithms: dict[str, Algorithm[Any]], scorer: GroupScorer
+    ) -> Dispatcher:
         return Dispatcher(
             self._config,
             environments,
@@ -150,7 +154,8 @@ class Training:
             policies=self._place.policies,
             sessions=self._place.sessions,
             gate=self._gate,
-            score_group=GroupScorer(self._algorithm, environments),
+            score_group=scorer,
+            valid_min={name: algorithm.valid_min for name, algorithm in algorithms.items()},
         )
 
     async def _start_environments(self) -> None:
@@ -182,7 +187,7 @@ class Training:
             raise ending
 
 
-def _algorithm(config: RunConfig) -> Algorithm:
+def _algorithm(config: RunConfig) -> Algorithm[Any]:
     try:
         return algorithm_for(config.algorithm)
     except UnknownAlgorithm as error:

@@ -1,4 +1,4 @@
-"""From a complete group to advantages: the environment's group rewards first, then the run's algorithm.
+"""From a complete group to its lessons: the environment's group rewards first, then the algorithm of that environment.
 
 Knows who says what. Refuses to know formulas: they stand in `trainer.algorithms`.
 """
@@ -6,40 +6,65 @@ Knows who says what. Refuses to know formulas: they stand in `trainer.algorithms
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any, Literal
 
-from trainer.algorithms import Algorithm
+from trainer.algorithms import Algorithm, SignalsLost
 from trainer.contracts.rollouts import GroupMember, GroupScoreRequest
 from trainer.orchestrator.environments import Environment
+from trainer.orchestrator.group_views import GroupStudy, completion_tokens, reward_of
 from trainer.orchestrator.groups import Group, Rollout
 from trainer.orchestrator.runner_client import RunnerSilent, TenantRefused
 
+AlgorithmState = dict[str, dict[str, float]]
+"""By environment: what its algorithm remembers from one group to the next."""
+
 
 class GroupScorer:
-    def __init__(self, algorithm: Algorithm, environments: Mapping[str, Environment]):
-        self._algorithm = algorithm
+    """`algorithms` has one instance per environment: what it remembers of one says nothing about another."""
+
+    def __init__(self, algorithms: Mapping[str, Algorithm[Any]], environments: Mapping[str, Environment]):
+        self._algorithms = algorithms
         self._environments = environments
 
     async def __call__(self, group: Group) -> None:
-        """Set the advantage of each valid rollout. A group whose own rewards cannot be had is failed as a whole."""
-        environment, started_s = self._environments[group.environment], time.monotonic()
-        if environment.health.has_group_rewards:
-            try:
-                await self._apply_group_rewards(environment, group)
-            except (TenantRefused, RunnerSilent) as error:
-                for rollout in group.valid:
-                    _fail(rollout, f"group reward: {error}")
-        valid = group.valid
-        rewards = [_reward(rollout) for rollout in valid]
-        for rollout, advantage in zip(valid, self._algorithm.advantages(rewards), strict=True):
-            rollout.advantage = advantage
+        """Set the lessons of each valid rollout. A group that cannot be scored is failed as a whole."""
+        started_s = time.monotonic()
+        environment = self._environments[group.environment]
+        has_group_rewards = environment.health.has_group_rewards
+        if has_group_rewards:
+            await self._apply_group_rewards(environment, group)
+        if group.is_worth_scoring:
+            await self._teach(group, has_group_rewards=has_group_rewards)
         group.scoring_s = time.monotonic() - started_s
+
+    def state(self) -> AlgorithmState:
+        """What the step's record keeps; environments whose algorithm remembers nothing are left out."""
+        states = {name: algorithm.state() for name, algorithm in self._algorithms.items()}
+        return {name: state for name, state in states.items() if state}
+
+    def restore(self, state: AlgorithmState) -> None:
+        for name, algorithm in self._algorithms.items():
+            algorithm.restore(state.get(name, {}))
+
+    async def _teach(self, group: Group, *, has_group_rewards: bool) -> None:
+        study = GroupStudy(group, has_group_rewards=has_group_rewards)
+        try:
+            study.teach(await self._algorithms[group.environment].score(study.view()))
+        except SignalsLost as error:
+            for rollout in group.valid:
+                _fail(rollout, str(error), state="infrastructure")
 
     async def _apply_group_rewards(self, environment: Environment, group: Group) -> None:
         members = [
-            GroupMember(rollout_id=rollout.rollout_id, reward=_reward(rollout), completion_tokens=_sampled(rollout))
+            GroupMember(rollout_id=rollout.rollout_id, reward=reward_of(rollout), completion_tokens=completion_tokens(rollout))
             for rollout in group.valid
         ]
-        scores = await environment.score_group(GroupScoreRequest(task=group.task, members=members))
+        try:
+            scores = await environment.score_group(GroupScoreRequest(task=group.task, members=members))
+        except (TenantRefused, RunnerSilent) as error:
+            for rollout in group.valid:
+                _fail(rollout, f"group reward: {error}")
+            return
         for rollout in group.valid:
             score = scores.scores.get(rollout.rollout_id)
             if score is None:
@@ -48,15 +73,6 @@ class GroupScorer:
                 rollout.outcome = replace(rollout.outcome, reward=score)
 
 
-def _reward(rollout: Rollout) -> float:
-    assert rollout.outcome is not None and rollout.outcome.reward is not None
-    return rollout.outcome.reward
-
-
-def _sampled(rollout: Rollout) -> int:
-    return sum(call.output_tokens for call in rollout.outcome.calls) if rollout.outcome else 0
-
-
-def _fail(rollout: Rollout, error: str) -> None:
+def _fail(rollout: Rollout, error: str, *, state: Literal["failed", "infrastructure"] = "failed") -> None:
     assert rollout.outcome is not None
-    rollout.outcome = replace(rollout.outcome, state="failed", reward=None, error=error)
+    rollout.outcome = replace(rollout.outcome, state=state, reward=None, error=error)

@@ -20,7 +20,8 @@ _NAME = re.compile(r"^step-(\d+)\.attempt-(\d+)\.json\.zst$")
 
 
 class StepRecord(Wire):
-    """`cursors` counts the tasks taken from each environment up to this cut. `segment` is the one that pays for `usage`."""
+    """`cursors` counts the tasks taken from each environment up to this cut; `algorithm_state` is what each environment's
+    algorithm remembered then. `segment` is the one that pays for `usage`."""
 
     run_id: PublicId
     step: int
@@ -31,6 +32,7 @@ class StepRecord(Wire):
     usage: list[UsageIn]
     metrics: dict[str, float]
     cursors: dict[str, int]
+    algorithm_state: dict[str, dict[str, float]] = {}
     wait_s: float = 0.0
 
 

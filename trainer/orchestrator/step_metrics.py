@@ -33,7 +33,7 @@ def cut_metrics(accounted: list[Accounted], *, broken_prefixes: int, groups: Ite
         **_staleness(trained),
         **_failures(accounted),
         "trained_rollouts": len(trained),
-        "zero_advantage_fraction": _share(not item.rollout.advantage for item in trained),
+        "zero_advantage_fraction": _share(not item.rollout.advantage for item in trained if item.rollout.advantage is not None),
         "rollout_s_mean": _mean(item.rollout.duration_s for item in trained),
         "turns_mean": _mean(item.rollout.outcome.turns for item in trained if item.rollout.outcome),
         **_rollout_times(trained, groups),

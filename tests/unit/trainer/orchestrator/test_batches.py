@@ -3,18 +3,23 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.factories.rollouts import make_call, make_group, make_outcome
+from tests.factories.rollouts import make_call, make_group, make_outcome, teach
+from trainer.algorithms import RolloutSignals, Signals
 from trainer.contracts.base import new_id
 from trainer.contracts.rollouts import TraceReport
 from trainer.orchestrator.batches import cut_batch
+from trainer.orchestrator.group_views import GroupStudy
 from trainer.orchestrator.groups import RolloutOutcome, Trace
 
 
-def scored(group, advantages):
-    for rollout, advantage in zip(group.rollouts, advantages, strict=True):
+def ended(group):
+    for rollout in group.rollouts:
         rollout.outcome = make_outcome()
-        rollout.advantage = advantage
     return group
+
+
+def scored(group, advantages):
+    return teach(ended(group), advantages)
 
 
 def test_samples_carry_the_recorded_tokens_and_the_advantage_on_the_sampled_ones():
@@ -29,33 +34,52 @@ def test_samples_carry_the_recorded_tokens_and_the_advantage_on_the_sampled_ones
 
 
 def test_failed_members_of_a_group_are_no_samples():
-    group = scored(make_group(0, 3), [1.0, -1.0, 0.0])
+    group = ended(make_group(0, 3))
     group.rollouts[2].outcome = make_outcome(state="failed")
-    assert len(cut_batch(new_id(), 1, [group]).batch.samples) == 2
+    assert len(cut_batch(new_id(), 1, [teach(group, [1.0, -1.0])]).batch.samples) == 2
 
 
 def test_a_seat_that_is_not_trainable_trains_nothing():
-    group = scored(make_group(0, 2), [1.0, -1.0])
+    group = ended(make_group(0, 2))
     user = Trace(TraceReport(trace_id="u", state="ok", trainable=False), (make_call((9,), (9,)),))
     outcome = group.rollouts[0].outcome
     group.rollouts[0].outcome = RolloutOutcome("ok", 1.0, traces=(*outcome.traces, user))
-    assert len(cut_batch(new_id(), 1, [group]).batch.samples) == 2
+    assert len(cut_batch(new_id(), 1, [teach(group, [1.0, -1.0])]).batch.samples) == 2
 
 
 def test_a_broken_prefix_is_counted_and_both_branches_train_their_own_tokens():
-    group = scored(make_group(0, 2), [1.0, -1.0])
+    group = ended(make_group(0, 2))
     group.rollouts[0].outcome = make_outcome(calls=[make_call((1, 2), (7, 3)), make_call((1, 2, 3, 9), (5,))])
-    cut = cut_batch(new_id(), 1, [group])
+    cut = cut_batch(new_id(), 1, [teach(group, [1.0, -1.0])])
     assert cut.broken_prefixes == 1
     assert len(cut.batch.samples) == 3
     assert cut.batch.n_rl == 2 + 1 + 2
 
 
-def test_another_component_gets_the_weights():
-    batch = cut_batch(new_id(), 1, [scored(make_group(0, 2), [1.0, -1.0])], component="ce").batch
-    assert (batch.n_rl, batch.n_ce) == (0, 4)
-    assert batch.samples[0].ce_weights == [0.0, 0.0, 1.0, 1.0]
-    assert batch.samples[0].rl_weights == [0.0] * 4
+WEIGHTS = st.lists(st.sampled_from([0.0, 0.0, 1.0, 0.1]), min_size=4, max_size=4)
+STREAMS = st.builds(
+    Signals,
+    rl_weights=st.none() | WEIGHTS,
+    advantages=st.just([0.5] * 4),
+    ce_weights=st.none() | WEIGHTS,
+    ref_kl_weights=st.none() | WEIGHTS,
+    ref_logprobs=st.just([-1.0] * 4),
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(STREAMS, min_size=1, max_size=6))
+def test_each_component_is_counted_over_the_whole_batch_by_its_weights_that_are_not_zero(streams):
+    """Groups whose algorithms feed different components share one batch, and each component has its own denominator."""
+    groups = [ended(make_group(0, 1)) for _ in streams]
+    for group, signals in zip(groups, streams, strict=True):
+        GroupStudy(group, has_group_rewards=False).teach([RolloutSignals(None, ((signals,),))])
+    batch = cut_batch(new_id(), 1, groups).batch
+    for name in ("rl", "ce", "ref_kl"):
+        weights = [weight for signals in streams for weight in getattr(signals, f"{name}_weights") or []]
+        assert getattr(batch, f"n_{name}") == sum(weight != 0 for weight in weights)
+        told = [weight for sample in batch.samples for weight in getattr(sample, f"{name}_weights") or []]
+        assert [weight for weight in told if weight] == [weight for weight in weights if weight]
 
 
 TOKENS = st.lists(st.integers(1, 3), min_size=1, max_size=4).map(tuple)
@@ -76,9 +100,9 @@ def conversation(turns):
 @given(TURNS, st.floats(-2, 2))
 def test_the_batch_trains_exactly_the_tokens_that_were_sampled_each_once(turns, advantage):
     calls = conversation(turns)
-    group = scored(make_group(0, 1), [advantage])
+    group = make_group(0, 1)
     group.rollouts[0].outcome = make_outcome(calls=calls)
-    cut = cut_batch(new_id(), 1, [group])
+    cut = cut_batch(new_id(), 1, [teach(group, [advantage])])
     trained = [
         (token, logprob)
         for sample in cut.batch.samples

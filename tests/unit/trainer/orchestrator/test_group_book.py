@@ -18,7 +18,7 @@ class AnyOrder(RuleBasedStateMachine):
     @initialize(bound=st.integers(0, 3))
     def begin(self, bound):
         self.rule_of = StalenessRule(bound, BATCH)
-        self.book = GroupBook(valid_min=2)
+        self.book = GroupBook()
         self.version, self.next_step = 0, 1
         self.opened, self.accounted, self.trained = {}, [], []
         self.cancelled = set()

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.factories.rollouts import make_group, make_outcome
+from tests.factories.rollouts import make_group, make_outcome, teach
 from trainer.contracts.base import new_id
 from trainer.orchestrator.batches import cut_batch
 from trainer.orchestrator.rollout_records import rollout_batch
@@ -14,17 +14,18 @@ RUN = new_id()
 def record(step: int, attempt: int = 1) -> StepRecord:
     group = make_group(0, 2)
     for rollout in group.rollouts:
-        rollout.outcome, rollout.advantage = make_outcome(), 0.0
+        rollout.outcome = make_outcome()
     return StepRecord(
         run_id=RUN,
         step=step,
         attempt=attempt,
         segment=1,
-        batch=cut_batch(RUN, step, [group]).batch,
+        batch=cut_batch(RUN, step, [teach(group, [0.0, 0.0])]).batch,
         rollouts=rollout_batch([], step=step),
         usage=[],
         metrics={"reward": 1.0},
         cursors={"digits": 7},
+        algorithm_state={"digits": {"agent": 1 / 3}},
     )
 
 
