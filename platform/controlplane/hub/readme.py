@@ -1,8 +1,12 @@
 """A README as HTML that may stand on our page: Markdown rendered, then cleaned. Pure.
 
 What tenants write is hostile: raw HTML is not rendered, and the cleaner keeps only tags that show text. Images are kept as links,
-since fetching one would tell its host who reads the page.
+since fetching one would tell its host who reads the page. Links to files of the release open them in the page's source tab; links that
+lead nowhere on our page lose their address.
 """
+
+import posixpath
+from urllib.parse import urlencode, urlsplit
 
 import nh3
 from markdown_it import MarkdownIt
@@ -24,6 +28,20 @@ def readme_html(text: str) -> str:
         rendered,
         tags=TAGS,
         attributes=ATTRIBUTES,
+        attribute_filter=_address,
         url_schemes={"http", "https", "mailto"},
         link_rel="nofollow noopener noreferrer",
     )
+
+
+def _address(tag: str, attribute: str, value: str) -> str | None:
+    """An attribute's value as it stays, or None where it goes."""
+    if (tag, attribute) != ("a", "href"):
+        return value
+    parts = urlsplit(value)
+    if parts.scheme or parts.netloc:
+        return value
+    path = posixpath.normpath(parts.path)
+    if path in {".", ".."} or path.startswith(("/", "../")):
+        return None
+    return "?" + urlencode({"tab": "source", "path": path})

@@ -32,3 +32,22 @@ def test_an_image_is_not_fetched():
 
 def test_a_link_passes_no_credit():
     assert 'rel="nofollow noopener noreferrer"' in readme_html("[x](https://example.org)")
+
+
+@pytest.mark.parametrize(
+    ("target", "address"),
+    [
+        ("docs/rewards.md", "?tab=source&amp;path=docs%2Frewards.md"),
+        ("./LICENSE", "?tab=source&amp;path=LICENSE"),
+        ("a/../b.py#L3", "?tab=source&amp;path=b.py"),
+        ("https://example.org/x", "https://example.org/x"),
+    ],
+)
+def test_a_link_to_a_file_of_the_release_opens_it_in_the_source(target, address):
+    assert f'href="{address}"' in readme_html(f"[x]({target})")
+
+
+@pytest.mark.parametrize("target", ["../other", "/settings", "#install", "?tab=versions", "a/../../b", "https://[broken"])
+def test_a_link_that_leads_nowhere_on_our_page_has_no_address(target):
+    made = readme_html(f"[the text]({target})")
+    assert "href" not in made and "the text" in made

@@ -1,5 +1,5 @@
-/** The source as it was pushed: folders to open, files to read. */
-import { useState } from "react";
+/** The source as it was pushed: folders to open, files to read. The place is in the address, so that a link can name a file. */
+import { useSearchParams } from "react-router";
 import { useQuery } from "../../api/use-query";
 import { Card } from "../../design/card";
 import { bytes } from "../../design/format";
@@ -13,7 +13,9 @@ function parentsOf(path: string): { name: string; path: string }[] {
 }
 
 export function SourcePanel({ release }: { release: Release }) {
-  const [path, setPath] = useState("");
+  const [search, setSearch] = useSearchParams();
+  const path = search.get("path") ?? "";
+  const setPath = (chosen: string) => setSearch((known) => ({ ...Object.fromEntries(known), path: chosen }), { replace: true });
   const query = useQuery("/api/v1/environmentshub/{owner}/{name}/@{version}/inspect", { path: release, query: { path } });
   const found = query.data?.data;
   return (
