@@ -1,8 +1,8 @@
 """A README as HTML that may stand on our page: Markdown rendered, then cleaned. Pure.
 
 What tenants write is hostile: raw HTML is not rendered, and the cleaner keeps only tags that show text. Images are kept as links,
-since fetching one would tell its host who reads the page. Links to files of the release open them in the page's source tab; links that
-lead nowhere on our page lose their address.
+since fetching one would tell its host who reads the page. A link to a file of the release opens it in the page's source tab; one
+that leads nowhere on our page loses its address.
 """
 
 import posixpath
