@@ -4,13 +4,19 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from trainer.algorithms.echo import Echo
 from trainer.algorithms.grpo import Grpo
+from trainer.algorithms.max_rl import MaxRl
 from trainer.algorithms.protocol import Algorithm, Reference, UnknownAlgorithm
+from trainer.algorithms.rae import Rae
 from trainer.contracts.algorithms import OPTIONS
 from trainer.contracts.run_config import AlgorithmConfig
 
 ALGORITHMS: dict[str, type[Algorithm[Any]]] = {
     "grpo": Grpo,
+    "max_rl": MaxRl,
+    "rae": Rae,
+    "echo": Echo,
 }
 
 

@@ -11,7 +11,12 @@ from pydantic import AfterValidator, AliasChoices, ConfigDict, Field, model_vali
 from trainer.contracts.base import Wire
 from trainer.contracts.samples import LossKind
 
-AlgorithmId = Literal["grpo"]
+AlgorithmId = Literal[
+    "grpo",
+    "max_rl",
+    "rae",
+    "echo",
+]
 
 STEPS_MAX = 100_000
 BATCH_MAX = 4_096

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.factories.groups import make_group_view, make_rollout_view, make_seat
 from trainer.algorithms import ALGORITHMS, UnknownAlgorithm, algorithm_for
+from trainer.contracts.algorithms import GROUP_RELATIVE, OPTIONS
 from trainer.contracts.run_config import AlgorithmConfig, AlgorithmId
 
 REWARDS = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=32)
@@ -56,3 +58,32 @@ def test_a_wrong_configuration_is_named(config, named):
 
 def test_the_contract_names_every_algorithm():
     assert set(get_args(AlgorithmId)) == set(ALGORITHMS)
+
+
+def test_the_length_penalty_prefers_the_shorter_of_two_successes_and_spares_failures():
+    """By hand: lengths 80, 30, 10 have mean 40; 1/(1 + 0.5·2) = 0.5, 1/(1 + 0.5·0.75) = 8/11, 0 stays 0."""
+    algorithm = algorithm_for(AlgorithmConfig(id="grpo", options={"length_penalty": 0.5}))
+    shaped = [0.5, 8 / 11, 0.0]
+    mean = sum(shaped) / 3
+    assert algorithm.advantages([1.0, 1.0, 0.0], [80, 30, 10]) == pytest.approx([value - mean for value in shaped])
+
+
+def test_a_failure_gains_nothing_by_its_length():
+    algorithm = algorithm_for(AlgorithmConfig(id="grpo", options={"length_penalty": 0.5}))
+    assert algorithm.advantages([0.0, 0.0], [80, 10]) == [0.0, 0.0]
+    assert algorithm.advantages([-1.0, -1.0], [80, 10]) == [0.0, 0.0]
+    assert algorithm.advantages([1.0, 0.0], [0, 0]) == [0.5, -0.5]
+
+
+async def test_every_sampled_token_of_a_rollout_has_its_advantage_and_no_other_token_has_a_weight():
+    group = make_group_view(make_rollout_view(make_seat(1.0)), make_rollout_view(make_seat(0.0)))
+    told = await algorithm_for(AlgorithmConfig(id="grpo")).score(group)
+    assert [signals.advantage for signals in told] == [0.5, -0.5]
+    stream = told[1].seats[0][0]
+    assert (stream.rl_weights, stream.advantages) == ([0, 0, 1, 1], [0, 0, -0.5, -0.5])
+    assert (stream.ce_weights, stream.ref_kl_weights, stream.ref_logprobs) == (None, None, None)
+
+
+def test_every_algorithm_has_options_in_the_contract():
+    assert set(OPTIONS) == set(ALGORITHMS)
+    assert all(ALGORITHMS[name].valid_min == 2 for name in GROUP_RELATIVE)
