@@ -66,6 +66,50 @@ def test_an_option_of_the_algorithm_that_is_wrong_is_named_at_once(client, ann, 
     assert refused_fields(client.post(RUNS, body)) == [field]
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "more", "fields"),
+    [
+        ({"id": "echo", "options": {"alpha": 0}}, {}, ["environments.0.algorithm.options.alpha"]),
+        ({"id": "rae", "options": {"decay": 1.0}}, {}, ["environments.0.algorithm.options.decay"]),
+        ({"id": "max_rl", "options": {"alpha": 1.0}}, {}, ["environments.0.algorithm.options.alpha"]),
+        ({"id": "rae", "loss": "ipo"}, {}, ["environments.0.algorithm.loss"]),
+        ({"options": {}}, {}, ["environments.0.algorithm.id"]),
+        ({"id": "max_rl"}, {"group_size": 1}, ["environments.0.group_size"]),
+        ({"id": "echo"}, {"group_size": 1}, ["environments.0.group_size"]),
+        ({"id": "rae"}, {"group_size": 1}, []),
+    ],
+)
+def test_an_environments_own_algorithm_is_checked_where_it_stands(client, ann, algorithm, more, fields):
+    release = make_release(ann)
+    entry = {"id": release.environment.slug, "algorithm": algorithm} | more
+    answer = client.post(RUNS, run_body(release, environments=[entry]))
+    if fields:
+        assert refused_fields(answer) == [f"body.{field}" for field in fields]
+    else:
+        assert answer.json()["run"]["effectiveConfig"]["environments"][0]["algorithm"] == {"id": "rae", "options": {}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "loc"),
+    [
+        ({"rollouts_per_example": 1}, "body.rollouts_per_example"),
+        ({"rollouts_per_example": 1, "algorithm": {"id": "max_rl"}}, "body.rollouts_per_example"),
+        ({"eval": {"environments": [{"id": "x", "algorithm": {"id": "rae"}}]}}, "body.eval.environments.0.algorithm"),
+    ],
+)
+def test_an_algorithm_that_could_not_work_is_refused_before_anything_starts(client, ann, fields, loc):
+    answer = client.post(RUNS, run_body(make_release(ann)) | fields)
+    assert refused_fields(answer) == [loc]
+    assert "rae" in answer.content.decode() or "evaluation" in answer.content.decode()
+
+
+def test_a_group_larger_than_what_may_be_in_flight_is_refused(client, ann):
+    release = make_release(ann)
+    entry = {"id": release.environment.slug, "group_size": 32}
+    answer = client.post(RUNS, run_body(release, environments=[entry], max_inflight_rollouts=16))
+    assert refused_fields(answer) == ["body.max_inflight_rollouts"]
+
+
 def test_both_spellings_of_the_address_work(client, ann):
     assert client.post(f"{RUNS}/", run_body(make_release(ann))).status_code == 200
 

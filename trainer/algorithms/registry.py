@@ -10,7 +10,7 @@ from trainer.algorithms.max_rl import MaxRl
 from trainer.algorithms.protocol import Algorithm, Reference, UnknownAlgorithm
 from trainer.algorithms.rae import Rae
 from trainer.contracts.algorithms import OPTIONS
-from trainer.contracts.run_config import AlgorithmConfig
+from trainer.contracts.run_config import AlgorithmChoice
 
 ALGORITHMS: dict[str, type[Algorithm[Any]]] = {
     "grpo": Grpo,
@@ -20,7 +20,7 @@ ALGORITHMS: dict[str, type[Algorithm[Any]]] = {
 }
 
 
-def algorithm_for(config: AlgorithmConfig, reference: Reference | None = None) -> Algorithm[Any]:
+def algorithm_for(config: AlgorithmChoice, reference: Reference | None = None) -> Algorithm[Any]:
     """A fresh instance of the configured algorithm. Raises UnknownAlgorithm naming the option that is wrong."""
     try:
         options = OPTIONS[config.id].model_validate(config.options)

@@ -34,6 +34,15 @@ class ModelRef(Documented):
     """A base model of `prime models`. In a file: `model = "tiny"`."""
 
 
+class AlgorithmChoice(Documented):
+    """`id` names a file of trainer/algorithms; `options` are the algorithm's own."""
+
+    id: AlgorithmId
+    """How rewards become signals (see algorithms)."""
+    options: dict[str, float | bool | str] = {}
+    """The algorithm's own options."""
+
+
 class EnvironmentRef(Documented):
     """`id` is `owner/name`, optionally `owner/name@version`. `timeout` is the deadline of one rollout in seconds."""
 
@@ -45,6 +54,8 @@ class EnvironmentRef(Documented):
     """Which release; without one, the newest that is neither red nor withdrawn."""
     args: dict[str, Any] = {}
     """Arguments of the taskset, as the environment's own configuration names them."""
+    algorithm: AlgorithmChoice | None = None
+    """What turns the rollouts from here into signals, instead of the run's. In a file: `[env.algorithm]`."""
     ratio: Annotated[float, Field(gt=0)] = 1.0
     """Share of the groups that come from here, relative to the other environments."""
     group_size: Annotated[int, Field(ge=1, le=GROUP_MAX)] | None = None
@@ -105,15 +116,13 @@ class OptimizerConfig(Documented):
     """The run's own gradient is clipped to this norm."""
 
 
-class AlgorithmConfig(Documented):
-    """`id` names a file of trainer/algorithms; `loss` is the kind of its rl component; `options` are the algorithm's own."""
+class AlgorithmConfig(AlgorithmChoice):
+    """Of every environment that makes no choice of its own. `loss` is the kind of the run's rl component."""
 
     id: AlgorithmId = "grpo"
-    """How rewards become advantages (see algorithms)."""
+    """How rewards become signals (see algorithms), wherever an environment does not choose."""
     loss: LossKind = "dppo"
     """Kind of the policy loss (see algorithms)."""
-    options: dict[str, float | bool | str] = {}
-    """The algorithm's own options."""
 
 
 def _not_the_interpreters(name: str) -> str:
@@ -176,6 +185,14 @@ class RunConfig(Documented):
     adapters: AdapterPlan = AdapterPlan()
     failure_pause_fraction: Annotated[float, Field(gt=0, le=1)] = 0.5
     """The run pauses with the reason when more than this share of a window's rollouts fails."""
+
+    def algorithm_of(self, ref: EnvironmentRef) -> AlgorithmChoice:
+        """What turns this environment's rollouts into signals."""
+        return ref.algorithm or self.algorithm
+
+    def group_size_of(self, ref: EnvironmentRef) -> int:
+        """Rollouts of one task in this environment."""
+        return ref.group_size or self.rollouts_per_example
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

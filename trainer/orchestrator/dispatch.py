@@ -39,7 +39,8 @@ def inflight_limit(config: RunConfig) -> int:
     """Rollouts in flight at once. One batch by default: while the trainer steps, the next batch is being made."""
     if config.max_inflight_rollouts is not None:
         return config.max_inflight_rollouts
-    return max(config.rollouts_per_example, round(config.batch_size * (config.oversampling_factor or 1.0)))
+    largest = max(config.group_size_of(ref) for ref in config.environments)
+    return max(largest, round(config.batch_size * (config.oversampling_factor or 1.0)))
 
 
 class Dispatcher:
@@ -74,6 +75,7 @@ class Dispatcher:
         self._score_group = score_group
         self._valid_min = valid_min
         self._limit = inflight_limit(config)
+        self._group_max = max(config.group_size_of(ref) for ref in config.environments)
         self._window = FailureWindow(size=config.batch_size, fraction=config.failure_pause_fraction)
         self._wake = asyncio.Event()
         self._given_up: set[str] = set()
@@ -125,7 +127,7 @@ class Dispatcher:
         self._wake.set()
 
     def _has_room(self) -> bool:
-        if self._book.inflight_count + self._config.rollouts_per_example > self._limit and self._book.inflight_count:
+        if self._book.inflight_count + self._group_max > self._limit and self._book.inflight_count:
             return False
         if self._book.outstanding_count >= self._limit + self._config.batch_size:
             return False
@@ -141,7 +143,7 @@ class Dispatcher:
         group_id, now_s = new_id(), time.monotonic()
         members = [
             Rollout(new_id(), group_id, name, entry.index, entry.key, entry.preview, policy.version, now_s)
-            for _ in range(ref.group_size or self._config.rollouts_per_example)
+            for _ in range(self._config.group_size_of(ref))
         ]
         group = Group(group_id, name, entry.index, policy.version, members, policy.engine_name, self._valid_min[name])
         self._book.open(group)

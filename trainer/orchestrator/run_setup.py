@@ -12,7 +12,7 @@ from trainer.algorithms import Algorithm, UnknownAlgorithm, algorithm_for
 from trainer.contracts.events import Component, FailureCode
 from trainer.contracts.internal import Finish
 from trainer.contracts.rollouts import ReleaseSpec
-from trainer.contracts.run_config import EnvironmentRef, RunConfig
+from trainer.contracts.run_config import AlgorithmChoice, EnvironmentRef, RunConfig
 from trainer.orchestrator.dispatch import Dispatcher
 from trainer.orchestrator.endings import AttemptOver, ending_of, failed
 from trainer.orchestrator.environments import Environment
@@ -54,7 +54,8 @@ class Training:
         self._book = GroupBook()
         trained, evaluated = self._environments()
         place.environments = trained | evaluated
-        algorithms = {name: _algorithm(config) for name in trained}
+        choices = zip(trained, config.environments, strict=True)
+        algorithms = {name: _algorithm(config.algorithm_of(ref)) for name, ref in choices}
         scorer = GroupScorer(algorithms, trained)
         self._dispatcher = self._make_dispatcher(trained, algorithms, scorer)
         self._evals = RunEvals(place, config, list(evaluated.values()), gate=self._gate)
@@ -187,8 +188,8 @@ class Training:
             raise ending
 
 
-def _algorithm(config: RunConfig) -> Algorithm[Any]:
+def _algorithm(choice: AlgorithmChoice) -> Algorithm[Any]:
     try:
-        return algorithm_for(config.algorithm)
+        return algorithm_for(choice)
     except UnknownAlgorithm as error:
         raise failed(FailureCode.INTERNAL, str(error)) from error

@@ -3,12 +3,9 @@
 Knows the catalogue and the doors of other apps. Writes nothing.
 """
 
-from dataclasses import dataclass, field, replace
-
-from pydantic import ValidationError
+from dataclasses import dataclass, field
 
 from controlplane.core.errors import Invalid
-from controlplane.core.problems import validation_problems
 from controlplane.hub.access import resolve_release
 from controlplane.hub.models import Release
 from controlplane.hub.queries import release_spec
@@ -16,12 +13,12 @@ from controlplane.pools.access import pool_for_model
 from controlplane.pools.errors import NoPool
 from controlplane.pools.models import Pool
 from controlplane.runs import access
+from controlplane.runs.algorithm_choices import check_algorithms
 from controlplane.runs.request import RunRequest
 from controlplane.teams.actors import Actor
-from trainer.contracts.algorithms import OPTIONS
 from trainer.contracts.base import new_id
 from trainer.contracts.catalogue import BaseModelSpec, load_catalogue
-from trainer.contracts.run_config import AlgorithmConfig, EnvironmentRef, RunConfig
+from trainer.contracts.run_config import EnvironmentRef, RunConfig
 
 Location = tuple[str | int, ...]
 
@@ -41,7 +38,7 @@ def plan_run(actor: Actor, request: RunRequest) -> RunPlan:
     """Raises Invalid or NotFound naming the field or the object that is wrong."""
     pool = check_model(request.config.model.name, ("body", "model", "name"))
     _check_limits(request.config, load_catalogue()[pool.base_model])
-    _check_options(request.config.algorithm)
+    check_algorithms(request.config)
     config, release_ids = _pin_environments(actor, request)
     init_from = _warm_start(actor, config) if config.checkpoint_id else ""
     return RunPlan(config, request, release_ids, pool, init_from)
@@ -64,16 +61,6 @@ def _check_limits(config: RunConfig, model: BaseModelSpec) -> None:
     if config.max_tokens >= model.context_tokens:
         limit = f"leaves no room for a prompt in the {model.context_tokens} tokens of {model.id}"
         raise Invalid(("body", "max_tokens"), f"{config.max_tokens} {limit}")
-
-
-def _check_options(algorithm: AlgorithmConfig) -> None:
-    root = ("body", "algorithm", "options")
-    try:
-        OPTIONS[algorithm.id].model_validate(algorithm.options)
-    except ValidationError as error:
-        refused = Invalid(root, f"The options of {algorithm.id} are not valid.")
-        refused.problems = [replace(problem, loc=(*root, *problem.loc[1:])) for problem in validation_problems(error)]
-        raise refused from None
 
 
 def _pin_environments(actor: Actor, request: RunRequest) -> tuple[RunConfig, list[str]]:

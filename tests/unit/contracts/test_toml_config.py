@@ -81,6 +81,13 @@ def test_a_full_file_becomes_the_request_of_the_wire():
     assert made.notices == []
 
 
+def test_an_environment_may_choose_its_own_algorithm():
+    text = 'model = "tiny"\n[[env]]\nid = "a/b"\n[env.algorithm]\nid = "echo"\noptions = { alpha = 0.5 }\n[[env]]\nid = "a/c"\n'
+    config = RunConfig.model_validate(translate(tomllib.loads(text)).body)
+    chosen, default = (config.algorithm_of(ref) for ref in config.environments)
+    assert (chosen.id, chosen.options, default.id) == ("echo", {"alpha": 0.5}, "grpo")
+
+
 def test_what_is_translated_is_a_valid_run():
     assert RunConfig.model_validate(body_of(FULL)).environments[0].version == "0.2.0"
 
