@@ -20,5 +20,5 @@ def make_rollout_view(*seats: SeatView, completion_tokens: int = 2) -> RolloutVi
     return RolloutView("r", reward, completion_tokens, seats)
 
 
-def make_group_view(*rollouts: RolloutView) -> GroupView:
-    return GroupView("digits", 0, "run.v0", rollouts)
+def make_group_view(*rollouts: RolloutView, hint: str = "") -> GroupView:
+    return GroupView("digits", 0, "run.v0", rollouts, hint)

@@ -5,6 +5,7 @@ Knows ids and options. Refuses to know tensors and models: the trainer sees toke
 
 from trainer.algorithms.protocol import (
     Algorithm,
+    GroupUnfit,
     GroupView,
     Reference,
     RolloutSignals,
@@ -19,6 +20,7 @@ from trainer.algorithms.registry import ALGORITHMS, algorithm_for
 __all__ = [
     "ALGORITHMS",
     "Algorithm",
+    "GroupUnfit",
     "GroupView",
     "Reference",
     "RolloutSignals",

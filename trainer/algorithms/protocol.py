@@ -21,6 +21,11 @@ class SignalsLost(Exception):
     masked, counted as a failure of the infrastructure and free; it is never a reward of 0."""
 
 
+class GroupUnfit(Exception):
+    """The environment or its configuration lacks what the algorithm needs, and every further group would lack it too. The text
+    names it and says what to do; the run ends with it."""
+
+
 class Stream(Protocol):
     """One branch of a trace, flat: T tokens. `mask` is True where the policy sampled the token; `logprobs` is the sampler's
     log-probability there and 0.0 elsewhere."""
@@ -55,12 +60,13 @@ class RolloutView:
 @dataclass(frozen=True, slots=True)
 class GroupView:
     """The valid rollouts of one task, in the order of their dispatch. Failed ones are not in it: they are no rewards of 0.
-    `policy` is the engine name of the version that sampled them."""
+    `policy` is the engine name of the version that sampled them. `hint` is the task's own, which no rollout has seen."""
 
     environment: str
     task: int
     policy: str
     rollouts: tuple[RolloutView, ...]
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +108,10 @@ class Reference(Protocol):
         that sampled. Raises SignalsLost."""
         ...
 
+    def spell(self, text: str) -> list[int]:
+        """The text in the tokens that it reads. Special tokens may be written out; none is added."""
+        ...
+
 
 OptionsT = TypeVar("OptionsT", bound=Wire)
 
@@ -120,7 +130,7 @@ class Algorithm(ABC, Generic[OptionsT]):
 
     @abstractmethod
     async def score(self, group: GroupView) -> list[RolloutSignals]:
-        """One entry per rollout of the group, in order. May wait for a reference. Raises SignalsLost."""
+        """One entry per rollout of the group, in order. May wait for a reference. Raises SignalsLost and GroupUnfit."""
 
     def state(self) -> dict[str, float]:
         """What the next group's signals depend on besides the group. Written with every step, so that a resumed run goes on

@@ -7,8 +7,11 @@ from pydantic import ValidationError
 from trainer.algorithms.echo import Echo
 from trainer.algorithms.grpo import Grpo
 from trainer.algorithms.max_rl import MaxRl
+from trainer.algorithms.opd import Opd
+from trainer.algorithms.opsd import Opsd
 from trainer.algorithms.protocol import Algorithm, Reference, UnknownAlgorithm
 from trainer.algorithms.rae import Rae
+from trainer.algorithms.sft import Sft
 from trainer.contracts.algorithms import OPTIONS
 from trainer.contracts.run_config import AlgorithmChoice
 
@@ -17,6 +20,9 @@ ALGORITHMS: dict[str, type[Algorithm[Any]]] = {
     "max_rl": MaxRl,
     "rae": Rae,
     "echo": Echo,
+    "opd": Opd,
+    "opsd": Opsd,
+    "sft": Sft,
 }
 
 

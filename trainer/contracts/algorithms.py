@@ -9,6 +9,8 @@ from pydantic import Field
 
 from trainer.contracts.base import Wire
 
+HINT_PLACE = "{hint}"
+
 
 class GrpoOptions(Wire):
     divide_by_std: bool = False
@@ -27,11 +29,29 @@ class EchoOptions(GrpoOptions):
     alpha: Annotated[float, Field(gt=0, le=10)] = 0.1
 
 
+class OpdOptions(Wire):
+    pass
+
+
+class OpsdOptions(Wire):
+    hint: Annotated[str, Field(min_length=1, max_length=8_000)] = HINT_PLACE
+    """Text before the conversation as the reference reads it; `{hint}` stands for the task's own. Special tokens of the chat
+    template may be written out."""
+
+
+class SftOptions(Wire):
+    min_reward: float | None = None
+    """Learn from rollouts with at least this reward alone."""
+
+
 OPTIONS: dict[str, type[Wire]] = {
     "grpo": GrpoOptions,
     "max_rl": MaxRlOptions,
     "rae": RaeOptions,
     "echo": EchoOptions,
+    "opd": OpdOptions,
+    "opsd": OpsdOptions,
+    "sft": SftOptions,
 }
 
 GROUP_RELATIVE = frozenset({"grpo", "max_rl", "echo"})

@@ -44,7 +44,8 @@ class PoolSpec(Wire):
 
 
 class ServedModel(Wire):
-    """For an evaluation: the engine name that answers, and, for an adapter version, where its files are."""
+    """A model that is not the run's own policy: the engine name that answers, and, for an adapter version, where its files
+    are."""
 
     engine_name: str
     adapter_path: str | None = None
@@ -66,6 +67,8 @@ class AttemptSpec(Wire):
     served_model: ServedModel | None = None
     releases: list[ReleaseSpec]
     """One per entry of `run.environments` (then of `run.eval.environments`), in order; one for an eval or a release."""
+    teachers: list[ServedModel | None] = []
+    """One per entry of `run.environments`, None where nobody teaches; empty when there is no teacher at all."""
     init_from: str | None = None
     resume_step: int = 0
     """Newest step whose report the control plane holds."""

@@ -74,6 +74,9 @@ class TaskEntry(Wire):
     index: int
     key: Annotated[str, Field(max_length=512)]
     preview: Text = ""
+    hint: Text = ""
+    """What would help with the task (`hint` of its data), for algorithms that let the policy teach itself. The policy that makes
+    the rollouts never sees it."""
 
 
 class TaskPage(Wire):

@@ -16,6 +16,9 @@ AlgorithmId = Literal[
     "max_rl",
     "rae",
     "echo",
+    "opd",
+    "opsd",
+    "sft",
 ]
 
 STEPS_MAX = 100_000
@@ -32,6 +35,29 @@ class Documented(Wire):
 class ModelRef(Documented):
     name: Annotated[str, Field(min_length=1, max_length=255)]
     """A base model of `prime models`. In a file: `model = "tiny"`."""
+
+
+class TeacherSampling(Documented):
+    max_tokens: Annotated[int, Field(ge=1, le=32_768)] | None = None
+    """Tokens of one reply of the teacher. Default: the run's own."""
+    temperature: Annotated[float, Field(gt=0, le=5)] | None = None
+    """At which the teacher samples; the trainer takes its log-probabilities at the same one. Default: the run's own."""
+
+
+class Teacher(Documented):
+    """A frozen model on the engines of the run's own base model. `sampling` matters where it generates (`sft`)."""
+
+    model: ModelRef | None = None
+    """The run's base model, `base:adapter_id` or `name@step` of your team. In a file: `model = "math@200"` under `[teacher]`."""
+    checkpoint_id: str | None = None
+    """The adapter of a checkpoint of your team, instead of `model`."""
+    sampling: TeacherSampling = TeacherSampling()
+
+    @model_validator(mode="after")
+    def _names_one(self) -> Self:
+        if (self.model is None) == (self.checkpoint_id is None):
+            raise ValueError("name the teacher by model or by checkpoint_id, one of the two")
+        return self
 
 
 class AlgorithmChoice(Documented):
@@ -54,6 +80,10 @@ class EnvironmentRef(Documented):
     """Which release; without one, the newest that is neither red nor withdrawn."""
     args: dict[str, Any] = {}
     """Arguments of the taskset, as the environment's own configuration names them."""
+    teacher: Teacher | None = None
+    """Who teaches here, instead of `[teacher]`: several teachers make several experts' pupil out of one run."""
+    generator: Literal["policy", "teacher"] | None = None
+    """Who makes the rollouts here. Default: the teacher for `sft`, the policy for everything else."""
     algorithm: AlgorithmChoice | None = None
     """What turns the rollouts from here into signals, instead of the run's. In a file: `[env.algorithm]`."""
     ratio: Annotated[float, Field(gt=0)] = 1.0
@@ -153,6 +183,8 @@ class RunConfig(Documented):
         list[EnvironmentRef], Field(min_length=1, max_length=32, validation_alias=AliasChoices("environments", "env"))
     ]
     algorithm: AlgorithmConfig = AlgorithmConfig()
+    teacher: Teacher | None = None
+    """Who teaches the environments whose algorithm needs a teacher (`opd`, `sft`)."""
     max_steps: Annotated[int, Field(ge=1, le=STEPS_MAX)] = 100
     """Optimizer steps after which the run is complete."""
     batch_size: Annotated[int, Field(ge=1, le=BATCH_MAX)] = 128

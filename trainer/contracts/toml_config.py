@@ -69,9 +69,18 @@ def _env_files(rest: dict[str, Any]) -> list[str]:
 def _model(rest: dict[str, Any], body: dict[str, Any]) -> None:
     model = rest.pop("model", None)
     if model is not None:
-        body["model"] = {"name": model} if isinstance(model, str) else model
+        body["model"] = _named(model)
     if rest.get("loss") == "rl":
         del rest["loss"]
+
+
+def _named(model: Any) -> Any:
+    return {"name": model} if isinstance(model, str) else model
+
+
+def _teacher(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A file names a teacher's model by its name alone."""
+    return {key: _named(value) if key == "model" else value for key, value in table.items()}
 
 
 def _environments(rest: dict[str, Any], body: dict[str, Any]) -> None:
@@ -92,6 +101,8 @@ def _environment(entry: Any) -> Any:
         made["taskset"] = remainder
         if not remainder:
             del made["taskset"]
+    if isinstance(made.get("teacher"), Mapping):
+        made["teacher"] = _teacher(made["teacher"])
     if isinstance(made.get("id"), str):
         made["id"], version = split_version(made["id"])
         if version is not None:
@@ -114,7 +125,10 @@ def _eval(rest: dict[str, Any], body: dict[str, Any]) -> list[str]:
 
 
 def _tables(rest: dict[str, Any], body: dict[str, Any]) -> None:
-    """Tables that the request spells otherwise: `[sampling]` and `[infrastructure]` are flat there, `[wandb]` sits deeper."""
+    """Tables that the request spells otherwise: `[sampling]` and `[infrastructure]` are flat there, `[wandb]` sits deeper, the
+    model of `[teacher]` has a name."""
+    if isinstance(rest.get("teacher"), Mapping):
+        rest["teacher"] = _teacher(rest["teacher"])
     for name in ("sampling", "infrastructure"):
         if isinstance(rest.get(name), Mapping):
             body |= rest.pop(name)

@@ -13,15 +13,16 @@ from statistics import median
 
 from trainer.contracts.base import new_id
 from trainer.contracts.events import Component
-from trainer.contracts.rollouts import RolloutRequest, RolloutSampling
+from trainer.contracts.rollouts import RolloutRequest
 from trainer.contracts.run_config import RunConfig
+from trainer.contracts.teaching import sampling_of
 from trainer.orchestrator.engine_gate import EngineGate
 from trainer.orchestrator.environments import Environment, held_up_by
 from trainer.orchestrator.failure_window import FailureWindow
 from trainer.orchestrator.group_book import GroupBook
 from trainer.orchestrator.groups import Group, Rollout, RolloutOutcome
 from trainer.orchestrator.mixture import Mixture
-from trainer.orchestrator.policies import PolicyTable
+from trainer.orchestrator.policies import Policy, PolicyTable
 from trainer.orchestrator.runner_client import RunnerSilent
 from trainer.orchestrator.sessions import SessionBook
 from trainer.orchestrator.staleness import StalenessRule
@@ -45,7 +46,7 @@ def inflight_limit(config: RunConfig) -> int:
 
 class Dispatcher:
     """`next_step` is the batch that will be cut next; `changed` is set whenever a rollout has ended. `valid_min` says for each
-    environment how many valid rollouts a group of it needs."""
+    environment how many valid rollouts a group of it needs, `generators` which frozen model makes them if not the policy."""
 
     def __init__(
         self,
@@ -59,6 +60,7 @@ class Dispatcher:
         gate: EngineGate,
         score_group: ScoreGroup,
         valid_min: Mapping[str, int],
+        generators: Mapping[str, str],
     ):
         self.next_step = 1
         self.changed = asyncio.Event()
@@ -74,6 +76,7 @@ class Dispatcher:
         self._gate = gate
         self._score_group = score_group
         self._valid_min = valid_min
+        self._generators = generators
         self._limit = inflight_limit(config)
         self._group_max = max(config.group_size_of(ref) for ref in config.environments)
         self._window = FailureWindow(size=config.batch_size, fraction=config.failure_pause_fraction)
@@ -139,23 +142,31 @@ class Dispatcher:
         name = self._mixture.next()
         environment, ref = self._environments[name], self._refs[name]
         entry = await environment.tasks.next()
-        policy = self._policies.current
+        current = self._policies.current
+        policy = self._generator(name) or current
         group_id, now_s = new_id(), time.monotonic()
         members = [
-            Rollout(new_id(), group_id, name, entry.index, entry.key, entry.preview, policy.version, now_s)
+            Rollout(new_id(), group_id, name, entry.index, entry.key, entry.preview, current.version, now_s)
             for _ in range(self._config.group_size_of(ref))
         ]
-        group = Group(group_id, name, entry.index, policy.version, members, policy.engine_name, self._valid_min[name])
+        group = Group(
+            group_id, name, entry.index, current.version, members, policy.engine_name, self._valid_min[name], entry.hint
+        )
         self._book.open(group)
         request = RolloutRequest(
             rollout_id="",
             task=entry.index,
             policy=policy.engine_name,
-            sampling=RolloutSampling(temperature=self._config.temperature, max_tokens=self._config.max_tokens),
+            sampling=sampling_of(self._config, ref),
             deadline_s=ref.timeout,
         )
         for member in members:
             rollouts.create_task(self._drive(member, request.model_copy(update={"rollout_id": member.rollout_id})))
+
+    def _generator(self, environment: str) -> Policy | None:
+        """The frozen model that makes this environment's rollouts, where it is not the policy."""
+        name = self._generators.get(environment)
+        return self._policies.find(name) if name else None
 
     async def _drive(self, rollout: Rollout, request: RolloutRequest) -> None:
         outcome = await self._rolled(rollout, request)

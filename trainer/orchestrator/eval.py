@@ -9,16 +9,16 @@ import time
 from pathlib import Path
 
 from trainer.contracts.events import Component, EventKind, FailureCode
-from trainer.contracts.internal import Finish, UsageBatch
+from trainer.contracts.internal import Finish, ServedModel, UsageBatch
 from trainer.contracts.rollouts import RolloutSampling
 from trainer.contracts.run_config import EvalConfig
 from trainer.orchestrator.endings import AttemptOver, ending_of, failed
-from trainer.orchestrator.engine_client import Engines
 from trainer.orchestrator.environments import Environment, held_up_by
 from trainer.orchestrator.eval_stats import eval_result
 from trainer.orchestrator.evaluation import EvalPass
 from trainer.orchestrator.groups import Accounted
 from trainer.orchestrator.policies import Policy
+from trainer.orchestrator.publishing import load_served
 from trainer.orchestrator.rollout_records import rollout_batch, rollout_usage
 from trainer.orchestrator.runner_start import limits_of
 from trainer.orchestrator.unclaimed import unclaimed_rollouts
@@ -32,15 +32,16 @@ async def run_evaluation(place: Workplace) -> Finish:
     """Raises StaleLease."""
     if place.spec.eval is None or place.spec.served_model is None or not place.spec.releases:
         raise failed(FailureCode.INTERNAL, "an attempt of kind eval came without configuration, model or release")
-    evaluation = Evaluation(place, place.spec.eval)
+    evaluation = Evaluation(place, place.spec.eval, place.spec.served_model)
     ending = await ending_of(evaluation.work())
     return await evaluation.wind_up(ending)
 
 
 class Evaluation:
-    def __init__(self, place: Workplace, config: EvalConfig):
+    def __init__(self, place: Workplace, config: EvalConfig, served: ServedModel):
         self._place = place
         self._config = config
+        self._served = served
         self._engines = place.engines()
         self._gate = place.gate(self._engines)
         self._accounted: list[Accounted] = []
@@ -62,7 +63,7 @@ class Evaluation:
             tasks.create_task(self._owner(), name="owner")
             self._place.phase("starting the environment", Component.SANDBOX)
             await self._environment.start()
-            policy = await served_policy(self._place, self._engines)
+            policy = await load_served(self._served, Path(self._place.pool.artifact_root), self._engines)
             self._place.policies.publish(policy)
             tasks.create_task(self._environment.supervise(), name="supervise")
             tasks.create_task(self._watch().run(), name="watch")
@@ -136,15 +137,3 @@ class Evaluation:
         ending = self._place.desire.ending()
         if ending is not None:
             raise ending
-
-
-async def served_policy(place: Workplace, engines: Engines) -> Policy:
-    """The model under evaluation, loaded where it is an adapter version."""
-    served = place.spec.served_model
-    assert served is not None
-    if served.adapter_path is None or served.adapter_digest is None:
-        return Policy(served.engine_name, await engines.base_digest(served.engine_name))
-    path = Path(place.pool.artifact_root) / served.adapter_path
-    policy = Policy(served.engine_name, served.adapter_digest, path=str(path), keep=True)
-    await engines.load(policy)
-    return policy

@@ -30,7 +30,7 @@ class GroupStudy:
 
     def view(self) -> GroupView:
         rollouts = tuple(self._rollout_view(rollout, seats) for rollout, seats in self._seats)
-        return GroupView(self._group.environment, self._group.task, self._group.policy, rollouts)
+        return GroupView(self._group.environment, self._group.task, self._group.policy, rollouts, self._group.hint)
 
     def teach(self, signals: Sequence[RolloutSignals]) -> None:
         """Give each rollout its lessons."""

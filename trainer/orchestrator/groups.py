@@ -83,7 +83,8 @@ class Rollout:
 @dataclass(slots=True)
 class Group:
     """Rollouts of one task, all dispatched on one policy version: the unit of staleness and of advantage. `policy` is the
-    engine name of that version. `valid_min` is the smallest number of valid rollouts that they can be compared with."""
+    engine name of who made them: that version, or a frozen generator. `valid_min` is the smallest number of valid rollouts
+    that they can be compared with."""
 
     group_id: str
     environment: str
@@ -92,6 +93,8 @@ class Group:
     rollouts: list[Rollout]
     policy: str = ""
     valid_min: int = 2
+    hint: str = ""
+    """The task's own, for the algorithm alone."""
     scoring_s: float = 0.0
     """How long the group's own rewards and the advantages took, once every member was home."""
     doomed: bool = False

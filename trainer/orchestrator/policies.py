@@ -38,6 +38,11 @@ class PolicyTable:
         self._by_name[policy.engine_name] = policy
         self._current = policy
 
+    def add(self, policy: Policy) -> None:
+        """A policy that is not the run's own (a teacher) may answer from now on. It is never current and never retired."""
+        self._by_name.setdefault(policy.engine_name, policy)
+        self.hold(policy)
+
     def find(self, engine_name: str) -> Policy | None:
         return self._by_name.get(engine_name)
 

@@ -6,10 +6,22 @@ Knows names, digests and which versions stay deployable. Refuses to know the con
 from pathlib import Path
 
 from trainer.contracts.adapters import WEIGHTS_NAME
+from trainer.contracts.internal import ServedModel
 from trainer.contracts.names import AdapterVersionName
 from trainer.contracts.run_config import RunConfig
 from trainer.orchestrator.engine_client import Engines, Published
 from trainer.orchestrator.policies import Policy, PolicyTable
+
+
+async def load_served(served: ServedModel, artifact_root: Path, engines: Engines) -> Policy:
+    """A model that is not the run's own, loaded on every engine where it is an adapter version. Others may use it too: it is
+    never unloaded from here. Raises AttemptOver when an engine refuses it."""
+    if served.adapter_path is None or served.adapter_digest is None:
+        return Policy(served.engine_name, await engines.base_digest(served.engine_name))
+    path = artifact_root / served.adapter_path
+    policy = Policy(served.engine_name, served.adapter_digest, path=str(path), keep=True)
+    await engines.load(policy)
+    return policy
 
 
 class Publisher:

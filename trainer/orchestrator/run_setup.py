@@ -4,6 +4,7 @@ Knows which part gets what. Refuses to know how any of them works.
 """
 
 import asyncio
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,15 @@ from typing import Any
 from trainer.algorithms import Algorithm, UnknownAlgorithm, algorithm_for
 from trainer.contracts.events import Component, FailureCode
 from trainer.contracts.internal import Finish
-from trainer.contracts.rollouts import ReleaseSpec
+from trainer.contracts.rollouts import ReleaseSpec, RolloutSampling
 from trainer.contracts.run_config import AlgorithmChoice, EnvironmentRef, RunConfig
+from trainer.contracts.teaching import generator_of, own_sampling, sampling_of
 from trainer.orchestrator.dispatch import Dispatcher
 from trainer.orchestrator.endings import AttemptOver, ending_of, failed
 from trainer.orchestrator.environments import Environment
 from trainer.orchestrator.group_book import GroupBook
 from trainer.orchestrator.publishing import Publisher
+from trainer.orchestrator.references import EngineReference
 from trainer.orchestrator.run_evals import RunEvals
 from trainer.orchestrator.run_loop import Run
 from trainer.orchestrator.runner_start import limits_of
@@ -25,6 +28,7 @@ from trainer.orchestrator.scoring import GroupScorer
 from trainer.orchestrator.staleness import StalenessRule
 from trainer.orchestrator.step_journal import StepJournal
 from trainer.orchestrator.step_reports import StepReports
+from trainer.orchestrator.teachers import Teachers
 from trainer.orchestrator.trainer_client import TrainerClient, open_request
 from trainer.orchestrator.watch import Watch, silence_limits_s
 from trainer.orchestrator.workplace import Workplace
@@ -54,8 +58,11 @@ class Training:
         self._book = GroupBook()
         trained, evaluated = self._environments()
         place.environments = trained | evaluated
-        choices = zip(trained, config.environments, strict=True)
-        algorithms = {name: _algorithm(config.algorithm_of(ref)) for name, ref in choices}
+        self._teachers = self._made_teachers(trained)
+        algorithms = {
+            name: _algorithm(config.algorithm_of(ref), self._reference(name))
+            for name, ref in zip(trained, config.environments, strict=True)
+        }
         scorer = GroupScorer(algorithms, trained)
         self._dispatcher = self._make_dispatcher(trained, algorithms, scorer)
         self._evals = RunEvals(place, config, list(evaluated.values()), gate=self._gate)
@@ -96,6 +103,7 @@ class Training:
             tasks.create_task(self._watch().run(), name="watch")
             await self._start_environments()
             await self._run.resume()
+            await self._teachers.load()
             for environment in self._place.environments.values():
                 tasks.create_task(environment.supervise(), name=f"supervise {environment.name}")
             tasks.create_task(self._dispatcher.run(), name="dispatch")
@@ -125,15 +133,18 @@ class Training:
         for number, ref in enumerate(refs):
             name = (ref.name or ref.id) + ("" if number < count else " (eval)")
             names.append(name if name not in names else f"{name} #{number + 1}")
+        # Evaluations are the policy's own, whoever makes the rollouts that it trains on.
+        sampled = [sampling_of(self._config, ref) for ref in self._config.environments]
+        sampled += [own_sampling(self._config)] * len(plan)
         made = {
-            name: self._environment(name, ref, release)
-            for name, ref, release in zip(names, refs, self._place.spec.releases, strict=True)
+            name: self._environment(name, ref, release, sampling)
+            for name, ref, release, sampling in zip(names, refs, self._place.spec.releases, sampled, strict=True)
         }
         return {name: made[name] for name in names[:count]}, {name: made[name] for name in names[count:]}
 
-    def _environment(self, name: str, ref: EnvironmentRef, release: ReleaseSpec) -> Environment:
+    def _environment(self, name: str, ref: EnvironmentRef, release: ReleaseSpec, sampling: RolloutSampling) -> Environment:
         place, config = self._place, self._config
-        proxy = place.proxy(name, self._gate, temperature=config.temperature, max_tokens=config.max_tokens)
+        proxy = place.proxy(name, self._gate, temperature=sampling.temperature, max_tokens=sampling.max_tokens)
         return Environment(
             name,
             place.start_runner(release, ref.args, limits_of(ref)),
@@ -143,6 +154,18 @@ class Training:
             seed=config.seed,
             tasks_max=ref.num_examples,
         )
+
+    def _made_teachers(self, environments: Iterable[str]) -> Teachers:
+        place = self._place
+        served = {name: teacher for name, teacher in zip(environments, place.spec.teachers, strict=False) if teacher}
+        return Teachers(served, Path(place.pool.artifact_root), engines=self._engines, policies=place.policies)
+
+    def _reference(self, environment: str) -> EngineReference:
+        """Whom the environment's algorithm may ask how likely tokens are: its teacher, else the policy itself."""
+        place, config = self._place, self._config
+        pins = place.pins(temperature=config.temperature, max_tokens=config.max_tokens)
+        teacher = self._teachers.name_of(environment)
+        return EngineReference(self._gate, place.policies, pins=pins, texts=place.texts, teacher=teacher)
 
     def _make_dispatcher(
         self, environments: dict[str, Environment], algorithms: dict[str, Algorithm[Any]], scorer: GroupScorer
@@ -157,6 +180,11 @@ class Training:
             gate=self._gate,
             score_group=scorer,
             valid_min={name: algorithm.valid_min for name, algorithm in algorithms.items()},
+            generators={
+                name: teacher
+                for name, ref in zip(environments, self._config.environments, strict=True)
+                if generator_of(self._config, ref) == "teacher" and (teacher := self._teachers.name_of(name))
+            },
         )
 
     async def _start_environments(self) -> None:
@@ -188,8 +216,8 @@ class Training:
             raise ending
 
 
-def _algorithm(choice: AlgorithmChoice) -> Algorithm[Any]:
+def _algorithm(config: AlgorithmChoice, reference: EngineReference) -> Algorithm[Any]:
     try:
-        return algorithm_for(choice)
+        return algorithm_for(config, reference)
     except UnknownAlgorithm as error:
         raise failed(FailureCode.INTERNAL, str(error)) from error

@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from trainer.algorithms import Algorithm, SignalsLost
+from trainer.algorithms import Algorithm, GroupUnfit, SignalsLost
+from trainer.contracts.events import FailureCode
 from trainer.contracts.rollouts import GroupMember, GroupScoreRequest
+from trainer.orchestrator.endings import failed
 from trainer.orchestrator.environments import Environment
 from trainer.orchestrator.group_views import GroupStudy, completion_tokens, reward_of
 from trainer.orchestrator.groups import Group, Rollout
@@ -27,7 +29,8 @@ class GroupScorer:
         self._environments = environments
 
     async def __call__(self, group: Group) -> None:
-        """Set the lessons of each valid rollout. A group that cannot be scored is failed as a whole."""
+        """Set the lessons of each valid rollout. A group that cannot be scored is failed as a whole.
+        Raises AttemptOver where no further group could be scored either."""
         started_s = time.monotonic()
         environment = self._environments[group.environment]
         has_group_rewards = environment.health.has_group_rewards
@@ -53,6 +56,8 @@ class GroupScorer:
         except SignalsLost as error:
             for rollout in group.valid:
                 _fail(rollout, str(error), state="infrastructure")
+        except GroupUnfit as error:
+            raise failed(FailureCode.ENVIRONMENT_FAILING, str(error)) from error
 
     async def _apply_group_rewards(self, environment: Environment, group: Group) -> None:
         members = [

@@ -1,6 +1,6 @@
-"""The text of token ids, for people who read a rollout.
+"""The text of token ids, for people who read a rollout, and the ids of a text that stands before one.
 
-Knows the base model's tokenizer file. Refuses to tokenize: nothing that it says is ever trained on.
+Knows the base model's tokenizer file. Refuses to tokenize what is trained on: those tokens are the ones that were sampled.
 """
 
 from collections.abc import Iterable
@@ -25,6 +25,13 @@ class TokenTexts:
         if self._tokenizer is None:
             return {}
         return {str(token): self._text(self._tokenizer, token) for token in sorted(token_ids)}
+
+    def spell(self, text: str) -> list[int]:
+        """The ids of a text, in which special tokens may be written out; none is added. Raises LookupError where there is no
+        tokenizer."""
+        if self._tokenizer is None:
+            raise LookupError(f"{self._folder} has no {TOKENIZER_FILE}: text cannot be turned into token ids")
+        return self._tokenizer.encode(text, add_special_tokens=False).ids
 
     @cached_property
     def _tokenizer(self) -> Tokenizer | None:

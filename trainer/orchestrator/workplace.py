@@ -95,9 +95,12 @@ class Workplace:
         link = Link.to_url(self.pool.pool_url, pool_headers(self.pool_token))
         return EngineGate(link, engines, partial(self.reporter.incident, component=Component.ENGINE))
 
-    def proxy(self, environment: str, gate: EngineGate, *, temperature: float, max_tokens: int) -> RolloutProxy:
+    def pins(self, *, temperature: float, max_tokens: int) -> Pins:
         context_tokens = self.spec.base_model.context_tokens
-        pins = Pins(self.spec.team_id, temperature, min(max_tokens, context_tokens), context_tokens)
+        return Pins(self.spec.team_id, temperature, min(max_tokens, context_tokens), context_tokens)
+
+    def proxy(self, environment: str, gate: EngineGate, *, temperature: float, max_tokens: int) -> RolloutProxy:
+        pins = self.pins(temperature=temperature, max_tokens=max_tokens)
         return RolloutProxy(environment, policies=self.policies, gate=gate, sessions=self.sessions, pins=pins)
 
     async def report_sandbox_seconds(self) -> None:

@@ -12,7 +12,7 @@ from typing import Literal
 
 import verifiers.v1 as vf
 
-from trainer.contracts.rollouts import RunnerConfig, TaskEntry, TenantError
+from trainer.contracts.rollouts import TEXT_MAX, RunnerConfig, TaskEntry, TenantError
 from trainer.runner.faults import clean, from_exception
 from trainer.runner.seats import environment_config
 
@@ -100,4 +100,10 @@ class Environment:
 def _entry(index: int, task: vf.Task) -> TaskEntry:
     prompt = task.data.prompt
     text = prompt if isinstance(prompt, str) else " ".join(str(getattr(part, "content", "")) for part in prompt or [])
-    return TaskEntry(index=index, key=clean(task.key, _KEY_CHARS), preview=clean(text, _PREVIEW_CHARS))
+    hint = getattr(task.data, "hint", None)
+    return TaskEntry(
+        index=index,
+        key=clean(task.key, _KEY_CHARS),
+        preview=clean(text, _PREVIEW_CHARS),
+        hint=clean(hint, TEXT_MAX) if isinstance(hint, str) else "",
+    )

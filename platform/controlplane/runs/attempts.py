@@ -35,6 +35,7 @@ class RunSubject:
             base_model=load_catalogue()[row.base_model],
             run=RunConfig.model_validate(row.config),
             releases=[release_spec(release_by_id(release_id)) for release_id in row.releases],
+            teachers=row.teachers,
             init_from=row.init_from or None,
             resume_step=row.step,
             secrets=unseal(row.sealed_secrets),

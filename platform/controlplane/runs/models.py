@@ -30,6 +30,8 @@ class Run(TenantModel):
     """Release ids, one per environment and then per evaluation environment, pinned when the run was made."""
     init_from = models.CharField(max_length=1024, blank=True, default="")
     """Artifact path of the checkpoint or adapter version that a warm start begins from."""
+    teachers = models.JSONField(default=list)
+    """contracts.ServedModel or null per environment, as resolved when the run was made; empty when nobody teaches."""
     sealed_secrets = models.TextField(blank=True, default="")
     notice = models.TextField(blank=True, default="")
 

@@ -1,9 +1,10 @@
-"""What must be true before a run is accepted: funds, model, pool, environments, warm start. Whoever fails is told which field.
+"""What must be true before a run is accepted: funds, model, pool, teachers, environments, warm start. Refusals name the field.
 
 Knows the catalogue and the doors of other apps. Writes nothing.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from controlplane.core.errors import Invalid
 from controlplane.hub.access import resolve_release
@@ -15,6 +16,7 @@ from controlplane.pools.models import Pool
 from controlplane.runs import access
 from controlplane.runs.algorithm_choices import check_algorithms
 from controlplane.runs.request import RunRequest
+from controlplane.runs.teachers import check_teaching, resolve_teachers
 from controlplane.teams.actors import Actor
 from trainer.contracts.base import new_id
 from trainer.contracts.catalogue import BaseModelSpec, load_catalogue
@@ -32,6 +34,7 @@ class RunPlan:
     release_ids: list[str]
     pool: Pool
     init_from: str
+    teachers: list[dict[str, Any] | None]
 
 
 def plan_run(actor: Actor, request: RunRequest) -> RunPlan:
@@ -39,9 +42,11 @@ def plan_run(actor: Actor, request: RunRequest) -> RunPlan:
     pool = check_model(request.config.model.name, ("body", "model", "name"))
     _check_limits(request.config, load_catalogue()[pool.base_model])
     check_algorithms(request.config)
+    check_teaching(request.config)
+    teachers = resolve_teachers(actor, request.config)
     config, release_ids = _pin_environments(actor, request)
     init_from = _warm_start(actor, config) if config.checkpoint_id else ""
-    return RunPlan(config, request, release_ids, pool, init_from)
+    return RunPlan(config, request, release_ids, pool, init_from, teachers)
 
 
 def check_model(name: str, loc: Location) -> Pool:

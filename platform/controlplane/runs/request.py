@@ -18,7 +18,6 @@ from trainer.contracts.toml_config import drop_legacy
 
 SECRETS_MAX = 64
 NOT_SERVED = {
-    "teacher": "training from a teacher model",
     "monitoring": "forwarding metrics to another service",
     "temp_scheduler": "a temperature schedule",
     "extra_body": "extra sampling parameters",
@@ -33,6 +32,8 @@ NOT_SERVED = {
 }
 """Fields of the public client that mean something we do not do. Empty ones are dropped; others are refused by name, since
 ignoring them would train something else than was asked for."""
+LOSSES = {"rl": None, "sft": "sft", "opd": "opd"}
+"""The public client's `loss`, and the algorithm that it stands for; "rl" leaves the choice to `algorithm`."""
 _SECRETS = TypeAdapter(list[Secret])
 
 
@@ -54,6 +55,8 @@ def parse_request(body: Any, *, force: bool = False, notices: Sequence[str] = ()
     rest = {key: value for key, value in body.items() if key not in TEAM_FIELDS}
     client_config = _take_free_table(rest)
     secrets = _take_secrets(rest)
+    _take_loss(rest)
+    _take_teacher(rest)
     _refuse_unserved(rest)
     kept, legacy = drop_legacy(rest)
     try:
@@ -81,11 +84,32 @@ def _take_secrets(rest: dict[str, Any]) -> dict[str, str]:
     return {secret.key: secret.value for secret in secrets}
 
 
+def _take_loss(rest: dict[str, Any]) -> None:
+    """`loss` is the public client's word for what `algorithm.id` says more exactly."""
+    loss = rest.pop("loss", None) or "rl"
+    if not isinstance(loss, str) or loss not in LOSSES:
+        raise Invalid(("body", "loss"), f"{loss!r} is not one of {', '.join(LOSSES)}")
+    algorithm = rest.get("algorithm") or {}
+    if LOSSES[loss] is None or not isinstance(algorithm, Mapping):
+        return
+    if algorithm.get("id", LOSSES[loss]) != LOSSES[loss]:
+        raise Invalid(("body", "loss"), f"{loss!r} contradicts algorithm.id = {algorithm['id']!r}; leave one of them out")
+    rest["algorithm"] = {**algorithm, "id": LOSSES[loss]}
+
+
+def _take_teacher(rest: dict[str, Any]) -> None:
+    """A teacher elsewhere than on our own engines is refused: its log-probabilities would not be those of our weights."""
+    teacher = rest.get("teacher")
+    if isinstance(teacher, Mapping) and "client" in teacher:
+        if teacher["client"]:
+            message = "teachers are served by this installation's own engines; leave the field out"
+            raise Invalid(("body", "teacher", "client"), message)
+        rest["teacher"] = {name: value for name, value in teacher.items() if name != "client"}
+    if not rest.get("teacher"):
+        rest.pop("teacher", None)
+
+
 def _refuse_unserved(rest: dict[str, Any]) -> None:
-    if rest.get("loss") in {None, "rl"}:
-        rest.pop("loss", None)
-    elif "loss" in rest:
-        raise Invalid(("body", "loss"), f'{rest["loss"]!r} is not served; this installation trains with loss "rl"')
     for name, meaning in NOT_SERVED.items():
         if rest.pop(name, None) not in (None, [], {}):
             raise Invalid(("body", name), f"{meaning} is not served by this installation; leave the field out")

@@ -94,7 +94,8 @@ class RunAnswer(CamelAnswer):
     max_steps: int
     max_tokens: int
     batch_size: int
-    loss: str = "rl"
+    loss: str
+    teacher: dict[str, Any] | None
     learning_rate: float
     lora_alpha: int | float
     max_inflight_rollouts: int | None
@@ -252,6 +253,8 @@ def render_run(
         max_steps=config["max_steps"],
         max_tokens=config["max_tokens"],
         batch_size=config["batch_size"],
+        loss=config["algorithm"]["id"] if config["algorithm"]["id"] in {"sft", "opd"} else "rl",
+        teacher=config.get("teacher"),
         learning_rate=config["learning_rate"],
         # The public client takes whole numbers only.
         lora_alpha=int(config["lora_alpha"]) if float(config["lora_alpha"]).is_integer() else config["lora_alpha"],

@@ -55,6 +55,7 @@ def _insert_run(actor: Actor, plan: RunPlan) -> Run:
         client_config=plan.request.client_config,
         releases=plan.release_ids,
         init_from=plan.init_from,
+        teachers=plan.teachers,
         sealed_secrets=seal(plan.request.secrets),
         notice=" ".join(plan.request.notices),
         queued_at=now(),

@@ -58,6 +58,23 @@ def body_of(text: str) -> dict:
     return translate(tomllib.loads(text)).body
 
 
+def test_a_teacher_is_named_by_its_model_alone():
+    text = """
+model = "tiny"
+loss = "sft"
+[teacher]
+model = "math@200"
+[teacher.sampling]
+temperature = 0.7
+[[env]]
+id = "ada/digit-sum"
+teacher = { model = "tiny" }
+"""
+    body = body_of(text)
+    assert body["teacher"] == {"model": {"name": "math@200"}, "sampling": {"temperature": 0.7}}
+    assert (body["environments"][0]["teacher"], body["loss"]) == ({"model": {"name": "tiny"}}, "sft")
+
+
 def test_a_full_file_becomes_the_request_of_the_wire():
     made = translate(tomllib.loads(FULL))
     assert made.body == {

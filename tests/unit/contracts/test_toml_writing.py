@@ -13,7 +13,12 @@ ODD = {
     "name": 'it\'s "quoted" \\ and\nbroken \x7f é',
     "model": {"name": "tiny"},
     "environments": [
-        {"id": "ann/rules", "args": {"a b": [1, 2.5, "x"], "deep": {"on": True, "none": {}}}, "ratio": 0.25},
+        {
+            "id": "ann/rules",
+            "args": {"a b": [1, 2.5, "x"], "deep": {"on": True, "none": {}}},
+            "ratio": 0.25,
+            "teacher": {"checkpoint_id": "x"},
+        },
         {"id": "ann/tools", "version": "0.1.0", "max_turns": 3},
     ],
     "learning_rate": 1e-5,
@@ -21,6 +26,7 @@ ODD = {
     "temperature": 0.5,
     "optimizer": {"betas": [0.8, 0.9], "schedule": "cosine"},
     "algorithm": {"loss": "ppo_clip", "options": {"scale": 2.0}},
+    "teacher": {"model": {"name": "math@200"}, "sampling": {"temperature": 0.7}},
     "eval": {"environments": [{"id": "ann/rules", "num_examples": 5}], "interval": 7},
     "adapters": {"interval": 10},
 }

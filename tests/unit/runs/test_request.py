@@ -48,7 +48,23 @@ def test_legacy_keys_are_accepted_with_a_notice():
 def test_empty_fields_of_things_not_served_are_dropped_and_set_ones_refused():
     parse_request(BODY | {"pre_batch_filters": [], "teacher": None, "loss": "rl"})
     assert refused(pre_batch_filters=[{"type": "repetition"}]) == [("body", "pre_batch_filters")]
-    assert refused(loss="sft") == [("body", "loss")]
+    assert refused(loss="dpo") == [("body", "loss")]
+
+
+def test_the_public_clients_loss_chooses_the_algorithm():
+    teacher = {"model": {"name": "math@200"}, "client": {}}
+    config = parse_request(BODY | {"loss": "sft", "teacher": teacher, "algorithm": {"options": {"min_reward": 1.0}}}).config
+    assert (config.algorithm.id, config.algorithm.options) == ("sft", {"min_reward": 1.0})
+    assert config.teacher.model.name == "math@200"
+    assert parse_request(BODY | {"loss": "rl", "algorithm": {"id": "opsd"}}).config.algorithm.id == "opsd"
+    assert refused(loss="sft", algorithm={"id": "grpo"}) == [("body", "loss")]
+
+
+def test_a_teacher_elsewhere_or_without_a_name_is_refused():
+    away = {"model": {"name": "big"}, "client": {"base_url": "https://elsewhere"}}
+    assert refused(loss="sft", teacher=away) == [("body", "teacher", "client")]
+    assert refused(teacher={"sampling": {}, "model": None}) == [("body", "teacher")]
+    assert refused(teacher={"model": {"name": "a"}, "checkpoint_id": "b"}) == [("body", "teacher")]
 
 
 def test_the_team_travels_beside_the_configuration():

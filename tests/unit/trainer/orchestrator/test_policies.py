@@ -26,6 +26,16 @@ def test_a_version_goes_once_no_rollout_and_no_evaluation_needs_it():
     assert table.current.version == 3
 
 
+def test_a_teacher_answers_beside_the_policy_and_is_never_retired():
+    table, teacher = PolicyTable(), Policy("other.v7", "e" * 64, path="/v7", keep=True)
+    table.publish(version(0))
+    table.add(teacher)
+    table.add(teacher)
+    table.publish(version(1))
+    assert [policy.version for policy in table.retire(set())] == [0]
+    assert (table.current.version, table.find("other.v7")) == (1, teacher)
+
+
 def test_deployable_versions_and_base_models_are_forgotten_but_not_unloaded():
     table = PolicyTable()
     for policy in (Policy("tiny", "b" * 64, -1), version(1, keep=True), version(2)):

@@ -1,0 +1,121 @@
+"""Teachers in a run, driven through the orchestrator's real HTTP: who is loaded, who is asked, what the batches say."""
+
+from pathlib import Path
+
+from tests.fixtures.orchestrator_world import answer, digest_of, world
+from tests.functional.test_orchestrator import attempt, mixed, run_config, run_spec
+from trainer.contracts.base import new_id
+from trainer.contracts.internal import ServedModel
+
+EXPERT = f"{new_id()}.v7"
+
+
+def served(name: str) -> ServedModel:
+    return ServedModel(engine_name=name, adapter_path="v7", adapter_digest=digest_of(name))
+
+
+def samples_of(place, step: int = 1):
+    return place.trainer.batches[step].batch.samples
+
+
+async def test_opd_trains_on_the_teachers_scores_and_leaves_the_teacher_loaded(tmp_path: Path):
+    config = run_config(algorithm={"id": "opd"}, teacher={"model": {"name": "math@7"}}, max_steps=2, temperature=0.8)
+    async with world(run_spec(config=config, teachers=[served(EXPERT)]), tmp_path, mixed) as place:
+        finish = await attempt(place)
+    assert finish.outcome == "completed"
+    assert EXPERT in place.engine.loads and EXPERT not in place.engine.unloads
+    assert {(body["model"], body["temperature"], body["cache_salt"]) for body in place.engine.scored} == {
+        (EXPERT, 0.8, place.control.spec.team_id)
+    }
+    batch = place.trainer.batches[1].batch
+    assert (batch.n_rl, batch.n_ce, batch.n_ref_kl) == (0, 0, sum(sum(sample.mask) for sample in batch.samples))
+    for sample in batch.samples:
+        assert sample.ref_logprobs == [-n / 100 if sampled else 0.0 for n, sampled in enumerate(sample.mask)]
+        assert sample.ref_kl_weights == [1.0 if sampled else 0.0 for sampled in sample.mask]
+    assert all(body["token_ids"] in [sample.token_ids for sample in batch.samples] for body in place.engine.scored[:8])
+
+
+async def test_opsd_asks_the_version_that_sampled_and_slices_the_hint_off(tmp_path: Path):
+    config = run_config(algorithm={"id": "opsd", "options": {"hint": "{hint}!"}}, max_steps=2)
+    async with world(run_spec(config=config), tmp_path, mixed) as place:
+        place.runner.hint = "1+1"
+        finish = await attempt(place)
+    assert finish.outcome == "completed"
+    run_id, hint = place.control.spec.subject_id, [49, 43, 49, 33]
+    assert {body["model"] for body in place.engine.scored} <= {f"{run_id}.v{version}" for version in range(3)}
+    assert all(body["token_ids"][: len(hint)] == hint for body in place.engine.scored)
+    for sample in samples_of(place):
+        assert sample.ref_logprobs == [-(n + len(hint)) / 100 if sampled else 0.0 for n, sampled in enumerate(sample.mask)]
+
+
+async def test_a_task_without_a_hint_ends_an_opsd_run_by_name(tmp_path: Path):
+    async with world(run_spec(config=run_config(algorithm={"id": "opsd"})), tmp_path, mixed) as place:
+        finish = await attempt(place)
+    assert (finish.outcome, finish.code) == ("failed", "environment_failing")
+    assert "has no hint" in finish.message and "acme/digits" in finish.message
+
+
+async def test_sft_learns_what_the_teacher_says_while_versions_go_on(tmp_path: Path):
+    """Rewards choose the rollouts; the policy of the moment samples none of them."""
+    config = run_config(
+        algorithm={"id": "sft", "options": {"min_reward": 0.5}},
+        teacher={"model": {"name": "math@7"}, "sampling": {"temperature": 0.6}},
+        max_steps=3,
+    )
+    asked: list[str] = []
+
+    async def play(request, runner):
+        asked.append(request.policy)
+        return await answer(request, runner, reward=float(len(asked) % 2))
+
+    async with world(run_spec(config=config, teachers=[served(EXPERT)]), tmp_path, play) as place:
+        finish = await attempt(place)
+    assert finish.outcome == "completed" and set(asked) == {EXPERT}
+    assert not place.engine.scored and EXPERT not in place.engine.unloads
+    rewards = {row.rollout_id: row.reward for row in place.control.summaries()}
+    for sample in samples_of(place, 2):
+        wanted = 1.0 if rewards[sample.rollout_id] == 1.0 else 0.0
+        assert [weight * sampled for weight, sampled in zip(sample.ce_weights or [0.0] * 99, sample.mask, strict=False)] == [
+            wanted * sampled for sampled in sample.mask
+        ]
+        assert not any(sample.rl_weights) and set(sample.temperatures) == {0.6}
+
+
+async def test_several_teachers_teach_one_run_each_in_its_own_environment(tmp_path: Path):
+    other = f"{new_id()}.v3"
+    config = run_config(
+        environments=[
+            {"id": "acme/sums", "timeout": 60.0, "teacher": {"model": {"name": "sums@7"}}},
+            {"id": "acme/maxes", "timeout": 60.0, "teacher": {"model": {"name": "maxes@3"}}},
+        ],
+        algorithm={"id": "opd"},
+        max_steps=2,
+        batch_size=16,
+        max_off_policy_steps=0,
+    )
+    async with world(run_spec(config=config, teachers=[served(EXPERT), served(other)]), tmp_path, mixed) as place:
+        finish = await attempt(place)
+    assert finish.outcome == "completed"
+    assert {body["model"] for body in place.engine.scored} == {EXPERT, other}
+    assert {sample.environment for sample in samples_of(place)} == {"acme/sums", "acme/maxes"}
+
+
+async def test_engines_that_refuse_to_score_end_the_run_with_their_words(tmp_path: Path):
+    config = run_config(algorithm={"id": "opd"}, teacher={"model": {"name": "math@7"}})
+    async with world(run_spec(config=config, teachers=[served(EXPERT)]), tmp_path, mixed) as place:
+        place.engine.score_refusal = "temperature 1 alone"
+        finish = await attempt(place)
+    assert finish.outcome == "failed" and "temperature 1 alone" in finish.message
+
+
+async def test_an_engine_that_forgot_the_teacher_is_told_again(tmp_path: Path):
+    config = run_config(algorithm={"id": "opd"}, teacher={"model": {"name": "math@7"}}, max_steps=3)
+    async with world(run_spec(config=config, teachers=[served(EXPERT)]), tmp_path, mixed) as place:
+
+        async def forget(step):
+            if step == 2:
+                place.engine.loaded.pop(EXPERT, None)
+
+        place.trainer.before_step = forget
+        finish = await attempt(place)
+    assert finish.outcome == "completed" and place.engine.loads.count(EXPERT) == 2
