@@ -36,7 +36,7 @@ runner: $(VENV)/.installed ## Build the environment runner's base (verifiers and
 engine-torch: install
 
 engine-vllm: install ## Install vLLM for CPU into its own environment (2.5 GB, once)
-	@$(PY) -m trainer.inference.vllm.prepare --folder $(ROOT)/vllm
+	@$(PY) -m trainer.inference.vllm.prepare --folder $(if $(ROOTSTOCK_VLLM_DIR),$(ROOTSTOCK_VLLM_DIR),$(ROOT)/vllm)
 
 model: install ## Fetch the base model MODEL, where it does not ship with the package (once)
 	@$(PY) -m trainer.models.fetch $(MODEL) --to $(if $(ROOTSTOCK_MODELS_DIR),$(ROOTSTOCK_MODELS_DIR),$(ROOT)/models)
