@@ -1,6 +1,7 @@
 """What a run's algorithms do to its batches, driven through the orchestrator's real HTTP."""
 
 import asyncio
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -81,3 +82,53 @@ async def test_environments_with_algorithms_and_group_sizes_of_their_own_share_a
         assert batch.n_ce == 3 * sum(sample.environment == "acme/echoing" for sample in batch.samples)
     told = {sample.environment: sample.ce_weights for sample in samples}
     assert told == {"acme/echoing": [0] * 6 + [0.5] * 3 + [0] * 2, "acme/alone": None, "acme/plain": None}
+
+
+async def test_groups_that_teach_nothing_are_replaced_and_shown_with_their_rewards(tmp_path: Path):
+    async def flat_or_mixed(asked, runner):
+        """Every second task is solved by everybody."""
+        return await answer(asked, runner, reward=1.0 if asked.task % 2 else float(hash(asked.rollout_id) % 2))
+
+    config = run_config(pre_batch_filters=[{"type": "zero_advantage"}])
+    async with world(run_spec(config=config), tmp_path, flat_or_mixed) as place:
+        finish = await attempt(place)
+    assert finish.outcome == "completed"
+    assert all(any(sample.advantages) for sent in place.trainer.batches.values() for sample in sent.batch.samples)
+    assert [len(sent.batch.samples) for sent in place.trainer.batches.values()] == [8, 8, 8, 8]
+    left_out = [row for row in place.control.summaries() if row.state == "filtered"]
+    assert left_out and all(row.reward == 1.0 for row in left_out if row.task % 2)
+    assert all("zero_advantage" in row.error and row.billed and not row.trained for row in left_out)
+    metrics = place.control.steps()
+    assert sum(values["filter/zero_advantage"] for values in metrics.values()) >= 4
+    assert all(values["reward_unmasked"] >= 0 and values["failed_fraction"] == 0 for values in metrics.values())
+
+
+async def test_a_task_set_that_teaches_nothing_more_does_not_keep_a_run_for_ever(tmp_path: Path):
+    config = run_config(pre_batch_filters=[{"type": "zero_advantage"}], max_steps=2)
+    async with world(run_spec(config=config), tmp_path, always_right) as place:
+        finish = await attempt(place)
+    assert finish.outcome == "completed" and place.trainer.trained == 2
+    warnings = [event.payload["message"] for event in place.control.of_kind("warning")]
+    assert any("teach nothing" in message for message in warnings)
+
+
+async def test_rollouts_that_hang_in_a_loop_are_filtered_and_are_no_rewards_of_zero(tmp_path: Path):
+    numbers = count()
+
+    async def play(asked, runner):
+        return await answer(asked, runner, reward=1.0)
+
+    def say(prompt: list[int]) -> list[int]:
+        return [49] * 6 + [258] if next(numbers) % 4 == 3 else [49, 258]
+
+    window = {"type": "repetition", "enforce": True, "window": 5, "prob_threshold": 0.01}
+    async with world(run_spec(config=run_config(pre_batch_filters=[window])), tmp_path, play) as place:
+        place.engine.say = say
+        finish = await attempt(place)
+    assert finish.outcome == "completed"
+    looped = [row for row in place.control.summaries() if row.state == "filtered"]
+    assert looped and all(row.error.startswith("repetition: 5 tokens in a row") for row in looped)
+    assert not any(row.trained for row in looped) and all(row.reward == 1.0 for row in looped)
+    samples = [sample for sent in place.trainer.batches.values() for sample in sent.batch.samples]
+    assert {len(sample.token_ids) for sample in samples} == {6}, "no looped reply is in a batch"
+    assert {advantage for sample in samples for advantage in sample.advantages} == {0.0}

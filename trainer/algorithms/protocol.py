@@ -81,6 +81,11 @@ class Signals:
     ref_kl_weights: list[float] | None = None
     ref_logprobs: list[float] | None = None
 
+    @property
+    def teaches(self) -> bool:
+        """Whether any token is pulled anywhere: a `ce` or `ref_kl` weight, or an advantage that is not zero."""
+        return any(any(stream or ()) for stream in (self.advantages, self.ce_weights, self.ref_kl_weights))
+
 
 @dataclass(frozen=True, slots=True)
 class RolloutSignals:
@@ -92,12 +97,7 @@ class RolloutSignals:
 
     @property
     def teaches(self) -> bool:
-        """Whether any token is pulled anywhere: a `ce` or `ref_kl` weight, or an advantage that is not zero."""
-        return any(
-            any(stream.ce_weights or ()) or any(stream.ref_kl_weights or ()) or any(stream.advantages or ())
-            for seat in self.seats
-            for stream in seat
-        )
+        return any(signals.teaches for seat in self.seats for signals in seat)
 
 
 class Reference(Protocol):

@@ -130,7 +130,7 @@ class RolloutSummary(Wire):
     task_key: str = ""
     task_preview: str = ""
     """The task in a few words that a person can read; `preview` is what the policy said last."""
-    state: Literal["ok", "failed", "incomplete", "deadline", "cancelled", "stale", "infrastructure"]
+    state: Literal["ok", "failed", "incomplete", "deadline", "cancelled", "stale", "infrastructure", "filtered"]
     reward: float | None
     rewards: dict[str, float | None] = {}
     metrics: dict[str, float] = {}

@@ -51,26 +51,28 @@ def document() -> str:
 
 def rows(model: type[BaseModel], prefix: str = "", known: dict[type[BaseModel], str] | None = None) -> Iterator[Row]:
     """One row per field, nested tables in their place; a table of a kind that was listed before is one row. A list of tables is
-    spelled `name.N`. `known` says where each kind of table was listed."""
+    spelled `name.N`; where they are of several kinds, one kind follows the other, each beginning with its `type`. `known` says
+    where each kind of table was listed."""
     known = {} if known is None else known
     for name, field in model.model_fields.items():
-        inner, is_list = _table_of(field.annotation)
+        tables, is_list = _tables_of(field.annotation)
         path = f"{prefix}{name}{'.N' if is_list else ''}"
-        if inner is None:
+        if not tables:
             yield Row(path, _kind(field.annotation), _limits(field), _default(field), field.description or "")
-        elif inner in known:
-            yield Row(f"{path}.…", f"as `{known[inner]}.…`", "", "", field.description or "")
-        else:
-            known[inner] = path
-            yield from rows(inner, f"{path}.", known)
+        for inner in tables:
+            if inner in known:
+                yield Row(f"{path}.…", f"as `{known[inner]}.…`", "", "", field.description or "")
+            else:
+                known[inner] = path
+                yield from rows(inner, f"{path}.", known)
 
 
-def _table_of(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
-    """(the table's type, whether there is a list of them); (None, False) for a plain value."""
+def _tables_of(annotation: Any) -> tuple[list[type[BaseModel]], bool]:
+    """(the types that a table there may have, whether there is a list of them); none for a plain value."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation, False
-    tables = [argument for argument in get_args(annotation) if isinstance(argument, type) and issubclass(argument, BaseModel)]
-    return (tables[0], get_origin(annotation) is list) if tables else (None, False)
+        return [annotation], False
+    tables = [table for argument in get_args(annotation) for table in _tables_of(argument)[0]]
+    return tables, bool(tables) and get_origin(annotation) is list
 
 
 def _kind(annotation: Any) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, AliasChoices, ConfigDict, Field, model_validator
 
 from trainer.contracts.base import Wire
+from trainer.contracts.filters import RolloutFilter
 from trainer.contracts.samples import LossKind
 
 AlgorithmId = Literal[
@@ -215,6 +216,8 @@ class RunConfig(Documented):
     eval: EvalPlan | None = None
     checkpoints: CheckpointPlan = CheckpointPlan()
     adapters: AdapterPlan = AdapterPlan()
+    pre_batch_filters: Annotated[list[RolloutFilter], Field(max_length=8)] = []
+    """Rollouts that are counted or left out before a batch is cut (see algorithms), as `[[pre_batch_filters]]` tables."""
     failure_pause_fraction: Annotated[float, Field(gt=0, le=1)] = 0.5
     """The run pauses with the reason when more than this share of a window's rollouts fails."""
 

@@ -23,6 +23,7 @@ from trainer.orchestrator.group_book import GroupBook
 from trainer.orchestrator.groups import Group, Rollout, RolloutOutcome
 from trainer.orchestrator.mixture import Mixture
 from trainer.orchestrator.policies import Policy, PolicyTable
+from trainer.orchestrator.rollout_filters import RolloutFilters
 from trainer.orchestrator.runner_client import RunnerSilent
 from trainer.orchestrator.sessions import SessionBook
 from trainer.orchestrator.staleness import StalenessRule
@@ -59,6 +60,7 @@ class Dispatcher:
         sessions: SessionBook,
         gate: EngineGate,
         score_group: ScoreGroup,
+        filters: RolloutFilters,
         valid_min: Mapping[str, int],
         generators: Mapping[str, str],
     ):
@@ -75,6 +77,7 @@ class Dispatcher:
         self._sessions = sessions
         self._gate = gate
         self._score_group = score_group
+        self._filters = filters
         self._valid_min = valid_min
         self._generators = generators
         self._limit = inflight_limit(config)
@@ -178,6 +181,7 @@ class Dispatcher:
         group = self._book.settle(rollout, outcome, ended_s=self.progress_s)
         if group is not None:
             await self._score_group(group)
+            self._filters.sift(group, step=self.next_step)
             self._book.admit(group)
         self.changed.set()
         self._wake.set()
@@ -198,7 +202,7 @@ class Dispatcher:
         )
         if rollout.rollout_id in self._given_up and outcome.state != "ok":
             return replace(outcome, state="cancelled", error="cancelled: too late to be trained on")
-        return outcome
+        return self._filters.examine(outcome)
 
     async def _give_up(self, rollout: Rollout) -> None:
         if rollout.rollout_id not in self._given_up:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from trainer.contracts.events import FailureCode
 from trainer.orchestrator.endings import AttemptOver
-from trainer.orchestrator.groups import TENANT_FAULTS, RolloutOutcome
+from trainer.orchestrator.groups import BILLED, RolloutOutcome
 
 WINDOW_MIN = 8
 WINDOW_MAX = 256
@@ -18,7 +18,8 @@ OURS_FACTOR = 4
 
 @dataclass(slots=True)
 class Window:
-    """The latest `size` rollouts: None for one that did not fail, else why it did."""
+    """The latest `size` rollouts: None for one that did not fail, else why it did. What its owner's filters found cannot be
+    trained on either."""
 
     size: int
     errors: deque[str | None] = field(init=False)
@@ -56,7 +57,7 @@ class FailureWindow:
         if outcome.state == "ok":
             self._theirs.errors.append(None)
             self._ours.errors.append(None)
-        elif outcome.state in TENANT_FAULTS:
+        elif outcome.state in BILLED:
             self._theirs.errors.append(error)
             self._ours.errors.append(None)
         elif outcome.state == "infrastructure":

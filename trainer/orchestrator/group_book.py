@@ -4,7 +4,7 @@ Knows which groups are open, which are ready and what has been accounted. Refuse
 invariant that its property test drives: opened = in flight + held + accounted, at any moment and in any order of events.
 """
 
-from trainer.orchestrator.groups import TENANT_FAULTS, Accounted, Group, Rollout, RolloutOutcome, RolloutState
+from trainer.orchestrator.groups import BILLED, Accounted, Group, Rollout, RolloutOutcome, RolloutState
 
 
 class GroupBook:
@@ -116,7 +116,7 @@ class GroupBook:
         for rollout in group.rollouts:
             state = _final_state(rollout, doomed=group.doomed)
             learned = trained and rollout.valid
-            self._accounted.append(Accounted(rollout, state, learned, staleness, billed=learned or state in TENANT_FAULTS))
+            self._accounted.append(Accounted(rollout, state, learned, staleness, billed=learned or state in BILLED))
 
 
 def _final_state(rollout: Rollout, *, doomed: bool) -> RolloutState:

@@ -11,9 +11,11 @@ from trainer.contracts.rollouts import TraceReport
 from trainer.orchestrator.branches import Branch
 from trainer.orchestrator.sessions import Call
 
-RolloutState = Literal["ok", "failed", "incomplete", "deadline", "cancelled", "stale", "infrastructure"]
+RolloutState = Literal["ok", "failed", "incomplete", "deadline", "cancelled", "stale", "infrastructure", "filtered"]
 TENANT_FAULTS: frozenset[RolloutState] = frozenset({"failed", "incomplete", "deadline"})
 """Failures of the environment's own making: masked and billed, since their tokens were spent on the tenant's behalf."""
+BILLED: frozenset[RolloutState] = TENANT_FAULTS | {"filtered"}
+"""Billed although nothing was trained on them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,8 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class RolloutOutcome:
-    """How one rollout ended. `reward` is a number for state ok alone. `error` names module and line where there is one."""
+    """How one rollout ended. `reward` is a number for states ok and filtered alone. `error` names module and line where there
+    is one, or what a filter has found."""
 
     state: RolloutState
     reward: float | None = None
@@ -109,6 +112,11 @@ class Group:
         return [rollout for rollout in self.rollouts if rollout.valid]
 
     @property
+    def teaches(self) -> bool:
+        """Whether any token of any lesson is pulled anywhere."""
+        return any(lesson.signals.teaches for rollout in self.valid for lesson in rollout.lessons)
+
+    @property
     def is_worth_scoring(self) -> bool:
         return not self.doomed and len(self.valid) >= self.valid_min
 
@@ -119,8 +127,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Accounted:
-    """The final word on one dispatched rollout; every one gets exactly one of these. What was trained on, evaluated, or failed
-    by the environment's own making is billed; what we dropped or broke is free."""
+    """The final word on one dispatched rollout; every one gets exactly one of these. What was trained on, evaluated, failed by
+    the environment's own making or filtered by its owner's wish is billed; what we dropped or broke is free."""
 
     rollout: Rollout
     state: RolloutState

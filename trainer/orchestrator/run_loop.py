@@ -33,6 +33,7 @@ from trainer.orchestrator.group_book import GroupBook
 from trainer.orchestrator.groups import Accounted, Group
 from trainer.orchestrator.policies import Policy
 from trainer.orchestrator.publishing import Publisher
+from trainer.orchestrator.rollout_filters import RolloutFilters
 from trainer.orchestrator.rollout_records import rollout_batch, rollout_usage
 from trainer.orchestrator.run_evals import RunEvals
 from trainer.orchestrator.scoring import GroupScorer
@@ -71,6 +72,7 @@ class Run:
         reports: StepReports,
         evals: RunEvals,
         scorer: GroupScorer,
+        filters: RolloutFilters,
     ):
         self._place = place
         self._config = config
@@ -82,6 +84,7 @@ class Run:
         self._reports = reports
         self._evals = evals
         self._scorer = scorer
+        self._filters = filters
         self._step = 0
         self._checkpointed = -1
         self._newest: Newest | None = None
@@ -195,7 +198,7 @@ class Run:
             batch=cut.batch,
             rollouts=rollout_batch(accounted, step=step, texts=self._place.texts),
             usage=rollout_usage(accounted, sequence=str(step)),
-            metrics=cut_metrics(accounted, broken_prefixes=cut.broken_prefixes, groups=groups),
+            metrics=cut_metrics(accounted, broken_prefixes=cut.broken_prefixes, groups=groups) | self._filters.take_counts(),
             cursors=self._dispatcher.cursors(),
             algorithm_state=self._scorer.state(),
             wait_s=wait_s,

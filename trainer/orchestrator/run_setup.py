@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer.algorithms import Algorithm, UnknownAlgorithm, algorithm_for
-from trainer.contracts.events import Component, FailureCode
+from trainer.contracts.events import Component, EventKind, FailureCode
 from trainer.contracts.internal import Finish
 from trainer.contracts.rollouts import ReleaseSpec, RolloutSampling
 from trainer.contracts.run_config import AlgorithmChoice, EnvironmentRef, RunConfig
@@ -21,6 +21,7 @@ from trainer.orchestrator.environments import Environment
 from trainer.orchestrator.group_book import GroupBook
 from trainer.orchestrator.publishing import Publisher
 from trainer.orchestrator.references import EngineReference
+from trainer.orchestrator.rollout_filters import RolloutFilters
 from trainer.orchestrator.run_evals import RunEvals
 from trainer.orchestrator.run_loop import Run
 from trainer.orchestrator.runner_start import limits_of
@@ -63,8 +64,8 @@ class Training:
             name: _algorithm(config.algorithm_of(ref), self._reference(name))
             for name, ref in zip(trained, config.environments, strict=True)
         }
-        scorer = GroupScorer(algorithms, trained)
-        self._dispatcher = self._make_dispatcher(trained, algorithms, scorer)
+        scorer, filters = GroupScorer(algorithms, trained), self._filters()
+        self._dispatcher = self._make_dispatcher(trained, algorithms, scorer, filters)
         self._evals = RunEvals(place, config, list(evaluated.values()), gate=self._gate)
         root = Path(place.pool.artifact_root)
         journal = StepJournal(root, place.spec.subject_id)
@@ -93,6 +94,7 @@ class Training:
             reports=self._reports,
             evals=self._evals,
             scorer=scorer,
+            filters=filters,
         )
 
     async def work(self) -> None:
@@ -167,8 +169,20 @@ class Training:
         teacher = self._teachers.name_of(environment)
         return EngineReference(self._gate, place.policies, pins=pins, texts=place.texts, teacher=teacher)
 
+    def _filters(self) -> RolloutFilters:
+        config, reporter = self._config, self._place.reporter
+        return RolloutFilters(
+            config.pre_batch_filters,
+            batch_size=config.batch_size,
+            warn=lambda message: reporter.emit(EventKind.WARNING, {"message": message}),
+        )
+
     def _make_dispatcher(
-        self, environments: dict[str, Environment], algorithms: dict[str, Algorithm[Any]], scorer: GroupScorer
+        self,
+        environments: dict[str, Environment],
+        algorithms: dict[str, Algorithm[Any]],
+        scorer: GroupScorer,
+        filters: RolloutFilters,
     ) -> Dispatcher:
         return Dispatcher(
             self._config,
@@ -179,6 +193,7 @@ class Training:
             sessions=self._place.sessions,
             gate=self._gate,
             score_group=scorer,
+            filters=filters,
             valid_min={name: algorithm.valid_min for name, algorithm in algorithms.items()},
             generators={
                 name: teacher

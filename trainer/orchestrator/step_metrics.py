@@ -19,7 +19,8 @@ from trainer.contracts.training import StepResult
 from trainer.orchestrator.groups import TENANT_FAULTS, Accounted, Group, RolloutState
 
 STALENESS_BARS_MAX = 64
-ENDED: frozenset[RolloutState] = TENANT_FAULTS | {"ok", "infrastructure"}
+REWARDED: frozenset[RolloutState] = frozenset({"ok", "filtered"})
+ENDED: frozenset[RolloutState] = TENANT_FAULTS | REWARDED | {"infrastructure"}
 
 
 def cut_metrics(accounted: list[Accounted], *, broken_prefixes: int, groups: Iterable[Group] = ()) -> dict[str, float]:
@@ -143,11 +144,12 @@ def _failures(accounted: list[Accounted]) -> dict[str, float]:
 
 
 def _unmasked(accounted: list[Accounted]) -> dict[str, float]:
-    """What masking hides: the share that failed, whoever's fault it was, and the mean reward if each failure had counted as 0.
+    """What masking hides: the share that failed, whoever's fault it was, and the mean reward if each failure had counted as 0
+    and nothing had been filtered.
     Rollouts that we cancelled or dropped as too old have no result and count in neither."""
     ended = [item for item in accounted if item.state in ENDED]
     rewards = [item.rollout.outcome.reward or 0.0 if item.rollout.outcome else 0.0 for item in ended]
-    return {"error_rate": _share(item.state != "ok" for item in ended), "reward_unmasked": _mean(rewards)}
+    return {"error_rate": _share(item.state not in REWARDED for item in ended), "reward_unmasked": _mean(rewards)}
 
 
 def _output_tokens(item: Accounted) -> int:

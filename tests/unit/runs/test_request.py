@@ -46,9 +46,17 @@ def test_legacy_keys_are_accepted_with_a_notice():
 
 
 def test_empty_fields_of_things_not_served_are_dropped_and_set_ones_refused():
-    parse_request(BODY | {"pre_batch_filters": [], "teacher": None, "loss": "rl"})
-    assert refused(pre_batch_filters=[{"type": "repetition"}]) == [("body", "pre_batch_filters")]
+    parse_request(BODY | {"post_batch_filters": [], "pre_batch_filters": [], "teacher": None, "loss": "rl"})
+    assert refused(post_batch_filters=[{"type": "repetition"}]) == [("body", "post_batch_filters")]
     assert refused(loss="dpo") == [("body", "loss")]
+
+
+def test_the_public_clients_filters_are_taken_with_their_thresholds():
+    filters = [{"type": "repetition", "enforce": True, "window": 64}, {"type": "zero_advantage"}]
+    taken = parse_request(BODY | {"pre_batch_filters": filters}).config.pre_batch_filters
+    assert [(one.type, one.enforce) for one in taken] == [("repetition", True), ("zero_advantage", True)]
+    assert refused(pre_batch_filters=[{"type": "repetition", "windows": 3}])[0][:3] == ("body", "pre_batch_filters", 0)
+    assert refused(pre_batch_filters=[{"type": "boredom"}])[0][:3] == ("body", "pre_batch_filters", 0)
 
 
 def test_the_public_clients_loss_chooses_the_algorithm():

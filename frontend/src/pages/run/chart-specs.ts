@@ -21,6 +21,7 @@ const FAULTS: [label: string, states: string[], colour: LineColour][] = [
   ["environment", ["failed", "incomplete", "deadline"], 5],
   ["infrastructure", ["infrastructure"], 4],
   ["too late or cancelled", ["stale", "cancelled"], 6],
+  ["filtered", ["filtered"], 3],
 ];
 const TIMES: [name: string, label: string, colour: LineColour][] = [
   ["generate", "generate", 1],

@@ -9,7 +9,8 @@ import { taskName } from "./task-name";
 
 type Rollout = components["schemas"]["RolloutRow"];
 
-export const rolloutTone = (state: string): Tone => (state === "ok" ? "good" : state === "infrastructure" || state === "stale" || state === "cancelled" ? "wait" : "bad");
+const WAITING = new Set(["infrastructure", "stale", "cancelled", "filtered"]);
+export const rolloutTone = (state: string): Tone => (state === "ok" ? "good" : WAITING.has(state) ? "wait" : "bad");
 
 export function RolloutTable({ group, onOpen }: { group: Group; onOpen: (id: string) => void }) {
   const place = useRef<HTMLElement>(null);

@@ -9,7 +9,7 @@ import { Problem } from "../../design/notice";
 import { Pager } from "../../design/pager";
 import { Skeleton } from "../../design/skeleton";
 import { GroupTable } from "./group-table";
-import { RolloutTable } from "./rollout-table";
+import { RolloutTable, rolloutTone } from "./rollout-table";
 import { RolloutView } from "./rollout-view";
 import { StepPicker } from "./step-picker";
 
@@ -67,7 +67,7 @@ function StepRollouts({ runId, step, steps, place, onGo }: { runId: string; step
 function StateCounts({ data }: { data: Groups }) {
   return (
     <div className="row state-counts">
-      {Object.entries(data.states).map(([state, count]) => <Badge key={state} tone={state === "ok" ? "good" : state === "infrastructure" ? "wait" : "bad"} isPlain>{count} {state}</Badge>)}
+      {Object.entries(data.states).map(([state, count]) => <Badge key={state} tone={rolloutTone(state)} isPlain>{count} {state}</Badge>)}
     </div>
   );
 }

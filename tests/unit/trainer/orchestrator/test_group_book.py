@@ -8,7 +8,7 @@ from tests.factories.rollouts import make_group, make_outcome
 from trainer.orchestrator.group_book import GroupBook
 from trainer.orchestrator.staleness import StalenessRule
 
-STATES = ["ok", "ok", "ok", "failed", "incomplete", "deadline", "infrastructure"]
+STATES = ["ok", "ok", "ok", "failed", "incomplete", "deadline", "infrastructure", "filtered"]
 BATCH, SIZE = 8, 4
 
 
@@ -79,7 +79,7 @@ class AnyOrder(RuleBasedStateMachine):
     def only_the_valid_are_trained_and_only_failures_of_its_own_are_billed_besides(self):
         for item in self.accounted:
             assert not item.trained or (item.state == "ok" and item.staleness <= self.rule_of.bound)
-            assert item.billed == (item.trained or item.state in {"failed", "incomplete", "deadline"})
+            assert item.billed == (item.trained or item.state in {"failed", "incomplete", "deadline", "filtered"})
 
     @invariant()
     def never_stuck(self):
