@@ -1,6 +1,10 @@
 """Teachers in a run, driven through the orchestrator's real HTTP: who is loaded, who is asked, what the batches say."""
 
+import base64
+import json
 from pathlib import Path
+
+import zstandard
 
 from tests.fixtures.orchestrator_world import answer, digest_of, world
 from tests.functional.test_orchestrator import attempt, mixed, run_config, run_spec
@@ -119,3 +123,32 @@ async def test_an_engine_that_forgot_the_teacher_is_told_again(tmp_path: Path):
         place.trainer.before_step = forget
         finish = await attempt(place)
     assert finish.outcome == "completed" and place.engine.loads.count(EXPERT) == 2
+
+
+async def test_a_recorded_run_is_learnt_from_without_a_sandbox_an_engine_or_a_bill(tmp_path: Path):
+    async with world(run_spec(config=run_config(max_steps=2)), tmp_path / "first", mixed) as source:
+        await attempt(source)
+    kept = {step: records(batch) for (step, tag), batch in source.control.rollouts.items() if tag == "train"}
+    config = run_config(
+        environments=[{"id": "acme/digits", "replay": {"run_id": source.control.spec.subject_id}}],
+        algorithm={"id": "sft", "options": {"min_reward": 1.0}},
+        max_steps=3,
+    )
+    steps = [{"step": step, "rollouts_count": len(rows)} for step, rows in sorted(kept.items())]
+    replays = [{"run_id": source.control.spec.subject_id, "steps": steps}]
+    async with world(run_spec(config=config, replays=replays), tmp_path / "second", mixed) as place:
+        place.control.recorded = {(0, step): [row for row in rows if row["state"] == "ok"] for step, rows in kept.items()}
+        finish = await attempt(place)
+    assert finish.outcome == "completed"
+    assert (place.runners, place.engine.calls, place.engine.scored) == ([], 0, [])
+    assert {meter for meter, _ in place.control.usage} == {"training_tokens"}
+    taught = [sample for step in (1, 2, 3) for sample in samples_of(place, step)]
+    said = {tuple(sample.token_ids) for step in (1, 2) for sample in samples_of(source, step)}
+    assert {tuple(sample.token_ids) for sample in taught} <= said
+    rewards = {row.rollout_id: row.reward for row in place.control.summaries()}
+    assert all(any(sample.ce_weights or []) == (rewards[sample.rollout_id] == 1.0) for sample in taught)
+
+
+def records(batch) -> list[dict]:
+    text = zstandard.decompress(base64.b64decode(batch.body_zstd_b64), max_output_size=2**24)
+    return [json.loads(line) for line in text.splitlines()]

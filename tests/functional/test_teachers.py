@@ -1,12 +1,30 @@
 """Teachers at `POST /rft/runs`: which names resolve, what is refused by which field, and what the holder of the run is told."""
 
+import base64
+import hashlib
+import json
+from datetime import UTC, datetime
+
 import pytest
+import zstandard
+from django.test import override_settings
 
 from controlplane.core.tenancy import acting_as_system
+from controlplane.pools.models import Lease
 from controlplane.runs.attempts import RunSubject
 from controlplane.runs.models import Run
 from tests.factories.adapters import make_adapter, make_checkpoint
-from tests.factories.runs import MODEL, fresh, lease_run, make_funded_member, make_pool, make_release, make_run, run_body
+from tests.factories.runs import (
+    MODEL,
+    fresh,
+    holder_client,
+    lease_run,
+    make_funded_member,
+    make_pool,
+    make_release,
+    make_run,
+    run_body,
+)
 
 pytestmark = pytest.mark.django_db
 RUNS = "/api/v1/rft/runs"
@@ -141,3 +159,102 @@ def test_a_frozen_generator_feeds_sft_alone(post, ann):
         fields = {"teacher": teacher(MODEL)} if algorithm == "opd" else {}
         found = refused(post(environments=environments, algorithm={"id": algorithm}, **fields))
         assert [name for name, _ in found] == ["body.environments.0.generator"]
+
+
+# Replays
+
+
+@pytest.fixture
+def source(ann, pool) -> Run:
+    """An ended run of two environments, with one recorded step: a good rollout of each, and a failed one."""
+    environments = [{"id": make_release(ann, name).environment.slug} for name in ("sums", "maxes")]
+    run = make_run(ann, name="source", environments=environments, secrets=[{"key": "JUDGE_KEY", "value": "a-very-secret-value"}])
+    holder = holder_client(lease_run(pool).token)
+    rows = [
+        {"rollout_id": f"r{index}", "environment": environment, "state": state, "said": "a-very-secret-value"}
+        for index, (environment, state) in enumerate(
+            (("ann-lab/sums", "ok"), ("ann-lab/maxes", "ok"), ("ann-lab/maxes", "failed"))
+        )
+    ]
+    report_rollouts(holder, rows)
+    with acting_as_system():
+        Run.objects.filter(id=run.id).update(state="COMPLETED")
+        Lease.objects.filter(subject_id=run.id).update(released_at=datetime.now(UTC))
+    return fresh(run)
+
+
+def report_rollouts(holder, rows) -> None:
+    summaries = [
+        {
+            "rollout_id": row["rollout_id"],
+            "group_id": "g",
+            "environment": row["environment"],
+            "task": 0,
+            "state": row["state"],
+            "reward": 1.0 if row["state"] == "ok" else None,
+            "trained": row["state"] == "ok",
+            "policy_version_min": 0,
+            "policy_version_max": 0,
+            "turns": 1,
+            "input_tokens": 1,
+            "output_tokens": 1,
+            "billed": True,
+            "duration_s": 0.1,
+        }
+        for row in rows
+    ]
+    body = zstandard.compress("\n".join(map(json.dumps, rows)).encode())
+    report = {
+        "step": 1,
+        "summaries": summaries,
+        "body_zstd_b64": base64.b64encode(body).decode(),
+        "body_sha256": hashlib.sha256(body).hexdigest(),
+    }
+    with override_settings(ROOT_URLCONF="controlplane.urls_internal"):
+        answer = holder.post("/internal/v1/rollouts", json.dumps(report), content_type="application/json")
+    assert answer.status_code == 200, answer.content
+
+
+def replay(run: Run, environment: str = "ann-lab/maxes", **fields) -> dict:
+    environments = [{"id": environment, "replay": {"run_id": run.id}} | fields]
+    return {"environments": environments, "algorithm": {"id": "sft"}}
+
+
+def test_the_holder_reads_the_good_rollouts_of_its_environment_and_nothing_else(post, source, pool):
+    run = row_of(post(**replay(source)))
+    granted = lease_run(pool)
+    holder = holder_client(granted.token)
+    with override_settings(ROOT_URLCONF="controlplane.urls_internal"):
+        spec = holder.get("/internal/v1/attempt").json()
+        page = holder.get("/internal/v1/replays/0/1")
+        others = [holder.get(f"/internal/v1/replays/{place}").status_code for place in ("0/2", "1/1")]
+    assert spec["subject_id"] == run.id
+    assert spec["replays"] == [{"run_id": source.id, "steps": [{"step": 1, "rollouts_count": 3}]}]
+    (rollout,) = page.json()["rollouts"]
+    assert rollout["rollout_id"] == "r1" and "secret" not in page.content.decode()
+    assert others == [404, 404]
+
+
+def test_a_run_that_cannot_be_replayed_is_named_by_field(post, source, ann, pool):
+    at = "body.environments.0.replay.run_id"
+    waiting = make_run(ann)
+    stranger = make_funded_member()
+    foreign = make_run(stranger)
+    assert refused(post(**replay(waiting)))[0][0] == at
+    assert refused(post(**replay(source, environment=make_release(ann, "else").environment.slug)))[0][0] == at
+    ((field, message),) = refused(post(**replay(foreign)))
+    assert field == at and message == f"There is no run '{foreign.id}'."
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"algorithm": {"id": "grpo"}}, "body.environments.0.replay"),
+        ({"environments": {"generator": "teacher"}}, "body.environments.0.generator"),
+        ({"environments": {"teacher": teacher(MODEL)}}, "body.environments.0.teacher"),
+        ({"teacher": teacher(MODEL)}, "body.teacher"),
+    ],
+)
+def test_a_replay_feeds_sft_alone_and_asks_nobody(post, source, fields, field):
+    body = replay(source, **fields.pop("environments", {})) | fields
+    assert [name for name, _ in refused(post(**body))] == [field]

@@ -1,6 +1,7 @@
 """HTTP between a leased process and the control plane: `/internal/v1`, bearer = attempt token.
 
   GET  /attempt      -> AttemptSpec                     what to do
+  GET  /replays/{environment}/{step} -> ReplayPage      of a run that `replays` names for that environment
   POST /heartbeat    Heartbeat -> HeartbeatReply        extends the lease; answers the desired state
   POST /events       EventBatch -> {"accepted": n}      run event log, idempotent by (attempt, sequence)
   POST /usage        UsageBatch -> UsageReceipt         meter events, idempotent by (kind, sequence) inside subject and segment
@@ -52,6 +53,24 @@ class ServedModel(Wire):
     adapter_digest: Sha256 | None = None
 
 
+class ReplayStep(Wire):
+    step: int
+    rollouts_count: Annotated[int, Field(ge=0)]
+
+
+class ReplaySpec(Wire):
+    """An ended run whose recorded rollouts are learnt from, step by step in order."""
+
+    run_id: PublicId
+    steps: list[ReplayStep]
+
+
+class ReplayPage(Wire):
+    """The good rollouts that one environment replays of one step, each as its record in `RolloutBatch`."""
+
+    rollouts: list[dict[str, Any]]
+
+
 class AttemptSpec(Wire):
     kind: SubjectKind
     subject_id: PublicId
@@ -69,6 +88,8 @@ class AttemptSpec(Wire):
     """One per entry of `run.environments` (then of `run.eval.environments`), in order; one for an eval or a release."""
     teachers: list[ServedModel | None] = []
     """One per entry of `run.environments`, None where nobody teaches; empty when there is no teacher at all."""
+    replays: list[ReplaySpec | None] = []
+    """One per entry of `run.environments`, None where rollouts are made; empty when nothing is replayed."""
     init_from: str | None = None
     resume_step: int = 0
     """Newest step whose report the control plane holds."""

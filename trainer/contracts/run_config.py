@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, AliasChoices, ConfigDict, Field, model_validator
 
-from trainer.contracts.base import Wire
+from trainer.contracts.base import PublicId, Wire
 from trainer.contracts.filters import RolloutFilter
 from trainer.contracts.samples import LossKind
 
@@ -70,6 +70,12 @@ class AlgorithmChoice(Documented):
     """The algorithm's own options."""
 
 
+class Replay(Documented):
+    run_id: PublicId
+    """An ended run of your team on the same base model. Its good rollouts of this environment are learnt from in their order, and
+    from the start again when they are through."""
+
+
 class EnvironmentRef(Documented):
     """`id` is `owner/name`, optionally `owner/name@version`. `timeout` is the deadline of one rollout in seconds."""
 
@@ -85,6 +91,8 @@ class EnvironmentRef(Documented):
     """Who teaches here, instead of `[teacher]`: several teachers make several experts' pupil out of one run."""
     generator: Literal["policy", "teacher"] | None = None
     """Who makes the rollouts here. Default: the teacher for `sft`, the policy for everything else."""
+    replay: Replay | None = None
+    """Learn from recorded rollouts instead of having any made, one after the other: for `sft`."""
     algorithm: AlgorithmChoice | None = None
     """What turns the rollouts from here into signals, instead of the run's. In a file: `[env.algorithm]`."""
     ratio: Annotated[float, Field(gt=0)] = 1.0
@@ -227,7 +235,16 @@ class RunConfig(Documented):
 
     def group_size_of(self, ref: EnvironmentRef) -> int:
         """Rollouts of one task in this environment."""
-        return ref.group_size or self.rollouts_per_example
+        return 1 if ref.replay else ref.group_size or self.rollouts_per_example
+
+    def environment_names(self) -> list[str]:
+        """How logs and records call the environments, first those that are trained on and then the evaluation plan's."""
+        plan = self.eval.environments if self.eval else []
+        names: list[str] = []
+        for number, ref in enumerate([*self.environments, *plan]):
+            name = (ref.name or ref.id) + ("" if number < len(self.environments) else " (eval)")
+            names.append(name if name not in names else f"{name} #{number + 1}")
+        return names
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

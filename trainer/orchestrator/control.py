@@ -6,7 +6,7 @@ whatever is called: a stale process cannot write.
 
 import asyncio
 import time
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import httpx
 
@@ -18,6 +18,7 @@ from trainer.contracts.internal import (
     Finish,
     Heartbeat,
     HeartbeatReply,
+    ReplayPage,
     RolloutBatch,
     UsageBatch,
     UsageReceipt,
@@ -60,6 +61,10 @@ class ControlClient:
         spec = AttemptSpec.model_validate_json(await self._send("GET", "attempt", None))
         self._lease_until_s = asked_s + spec.lease_s
         return spec
+
+    async def replay(self, environment: int, step: int) -> list[dict[str, Any]]:
+        """The rollouts that one environment (counted from 0) replays of one recorded step."""
+        return ReplayPage.model_validate_json(await self._send("GET", f"replays/{environment}/{step}", None)).rollouts
 
     async def heartbeat(self, beat: Heartbeat) -> HeartbeatReply:
         asked_s = self._clock()

@@ -17,12 +17,13 @@ from trainer.contracts.rollouts import RolloutRequest
 from trainer.contracts.run_config import RunConfig
 from trainer.contracts.teaching import sampling_of
 from trainer.orchestrator.engine_gate import EngineGate
-from trainer.orchestrator.environments import Environment, held_up_by
+from trainer.orchestrator.environments import held_up_by
 from trainer.orchestrator.failure_window import FailureWindow
 from trainer.orchestrator.group_book import GroupBook
 from trainer.orchestrator.groups import Group, Rollout, RolloutOutcome
 from trainer.orchestrator.mixture import Mixture
 from trainer.orchestrator.policies import Policy, PolicyTable
+from trainer.orchestrator.recordings import AnyEnvironment, RecordedEnvironment
 from trainer.orchestrator.rollout_filters import RolloutFilters
 from trainer.orchestrator.runner_client import RunnerSilent
 from trainer.orchestrator.sessions import SessionBook
@@ -52,7 +53,7 @@ class Dispatcher:
     def __init__(
         self,
         config: RunConfig,
-        environments: Mapping[str, Environment],
+        environments: Mapping[str, AnyEnvironment],
         *,
         book: GroupBook,
         rule: StalenessRule,
@@ -187,8 +188,11 @@ class Dispatcher:
         self._wake.set()
 
     async def _rolled(self, rollout: Rollout, request: RolloutRequest) -> RolloutOutcome:
+        environment = self._environments[rollout.environment]
+        if isinstance(environment, RecordedEnvironment):
+            return self._filters.examine(environment.recall(rollout.task))
         try:
-            end = await self._environments[rollout.environment].roll(request)
+            end = await environment.roll(request)
         except RunnerSilent as error:
             self._sessions.forgive(rollout.environment)
             return lost("infrastructure", f"the runner was lost: {error}")

@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Iterable
+from typing import Protocol
 
 from starlette.types import ASGIApp
 
@@ -181,7 +182,12 @@ class Environment:
             raise failed(FailureCode.RUNNER_LOST, f"{message}; it has been started again too often")
 
 
-def held_up_by(environments: Iterable[Environment], sessions: SessionBook, inflight: int) -> Component:
+class Readiness(Protocol):
+    @property
+    def is_ready(self) -> bool: ...
+
+
+def held_up_by(environments: Iterable[Readiness], sessions: SessionBook, inflight: int) -> Component:
     """Whom `inflight` unfinished rollouts wait for: a runner that is not there, model calls, or the environment's own code."""
     if not all(environment.is_ready for environment in environments):
         return Component.SANDBOX

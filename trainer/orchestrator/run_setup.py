@@ -20,6 +20,7 @@ from trainer.orchestrator.endings import AttemptOver, ending_of, failed
 from trainer.orchestrator.environments import Environment
 from trainer.orchestrator.group_book import GroupBook
 from trainer.orchestrator.publishing import Publisher
+from trainer.orchestrator.recordings import AnyEnvironment, RecordedEnvironment
 from trainer.orchestrator.references import EngineReference
 from trainer.orchestrator.rollout_filters import RolloutFilters
 from trainer.orchestrator.run_evals import RunEvals
@@ -58,7 +59,7 @@ class Training:
         self._gate = place.gate(self._engines)
         self._book = GroupBook()
         trained, evaluated = self._environments()
-        place.environments = trained | evaluated
+        place.environments = {**trained, **evaluated}
         self._teachers = self._made_teachers(trained)
         algorithms = {
             name: _algorithm(config.algorithm_of(ref), self._reference(name))
@@ -125,24 +126,29 @@ class Training:
                 place.reporter.incident("wind_up", f"the run's last state could not be saved: {error.message}")
         return Finish(outcome=ending.outcome, code=ending.code, message=ending.message, detail=ending.detail)
 
-    def _environments(self) -> tuple[dict[str, Environment], dict[str, Environment]]:
+    def _environments(self) -> tuple[dict[str, AnyEnvironment], dict[str, Environment]]:
         """Those that are trained on, and those of the evaluation plan, by their names; releases come in the same order."""
-        plan = self._config.eval.environments if self._config.eval else []
-        refs, count = [*self._config.environments, *plan], len(self._config.environments)
-        if len(refs) != len(self._place.spec.releases):
-            raise failed(FailureCode.INTERNAL, f"{len(refs)} environments came with {len(self._place.spec.releases)} releases")
-        names: list[str] = []
-        for number, ref in enumerate(refs):
-            name = (ref.name or ref.id) + ("" if number < count else " (eval)")
-            names.append(name if name not in names else f"{name} #{number + 1}")
+        config, releases = self._config, self._place.spec.releases
+        names, count = config.environment_names(), len(config.environments)
+        if len(names) != len(releases):
+            raise failed(FailureCode.INTERNAL, f"{len(names)} environments came with {len(releases)} releases")
+        trained: dict[str, AnyEnvironment] = {}
+        for index, (name, ref, release) in enumerate(zip(names[:count], config.environments, releases[:count], strict=True)):
+            if ref.replay:
+                trained[name] = self._recorded_environment(name, index)
+            else:
+                trained[name] = self._environment(name, ref, release, sampling_of(config, ref))
         # Evaluations are the policy's own, whoever makes the rollouts that it trains on.
-        sampled = [sampling_of(self._config, ref) for ref in self._config.environments]
-        sampled += [own_sampling(self._config)] * len(plan)
-        made = {
-            name: self._environment(name, ref, release, sampling)
-            for name, ref, release, sampling in zip(names, refs, self._place.spec.releases, sampled, strict=True)
-        }
-        return {name: made[name] for name in names[:count]}, {name: made[name] for name in names[count:]}
+        plan = zip(names[count:], config.eval.environments if config.eval else [], releases[count:], strict=True)
+        evaluated = {name: self._environment(name, ref, release, own_sampling(config)) for name, ref, release in plan}
+        return trained, evaluated
+
+    def _recorded_environment(self, name: str, index: int) -> RecordedEnvironment:
+        replays = self._place.spec.replays
+        spec = replays[index] if index < len(replays) else None
+        if spec is None:
+            raise failed(FailureCode.INTERNAL, f"{name} replays a run, but the orders name none")
+        return RecordedEnvironment(name, spec, partial(self._place.control.replay, index))
 
     def _environment(self, name: str, ref: EnvironmentRef, release: ReleaseSpec, sampling: RolloutSampling) -> Environment:
         place, config = self._place, self._config
@@ -179,7 +185,7 @@ class Training:
 
     def _make_dispatcher(
         self,
-        environments: dict[str, Environment],
+        environments: dict[str, AnyEnvironment],
         algorithms: dict[str, Algorithm[Any]],
         scorer: GroupScorer,
         filters: RolloutFilters,

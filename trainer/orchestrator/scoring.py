@@ -12,9 +12,9 @@ from trainer.algorithms import Algorithm, GroupUnfit, SignalsLost
 from trainer.contracts.events import FailureCode
 from trainer.contracts.rollouts import GroupMember, GroupScoreRequest
 from trainer.orchestrator.endings import failed
-from trainer.orchestrator.environments import Environment
 from trainer.orchestrator.group_views import GroupStudy, completion_tokens, reward_of
 from trainer.orchestrator.groups import Group, Rollout
+from trainer.orchestrator.recordings import AnyEnvironment
 from trainer.orchestrator.runner_client import RunnerSilent, TenantRefused
 
 AlgorithmState = dict[str, dict[str, float]]
@@ -24,7 +24,7 @@ AlgorithmState = dict[str, dict[str, float]]
 class GroupScorer:
     """`algorithms` has one instance per environment: what it remembers of one says nothing about another."""
 
-    def __init__(self, algorithms: Mapping[str, Algorithm[Any]], environments: Mapping[str, Environment]):
+    def __init__(self, algorithms: Mapping[str, Algorithm[Any]], environments: Mapping[str, AnyEnvironment]):
         self._algorithms = algorithms
         self._environments = environments
 
@@ -59,7 +59,7 @@ class GroupScorer:
         except GroupUnfit as error:
             raise failed(FailureCode.ENVIRONMENT_FAILING, str(error)) from error
 
-    async def _apply_group_rewards(self, environment: Environment, group: Group) -> None:
+    async def _apply_group_rewards(self, environment: AnyEnvironment, group: Group) -> None:
         members = [
             GroupMember(rollout_id=rollout.rollout_id, reward=reward_of(rollout), completion_tokens=completion_tokens(rollout))
             for rollout in group.valid

@@ -20,11 +20,11 @@ from trainer.orchestrator.control import ControlClient
 from trainer.orchestrator.endings import failed
 from trainer.orchestrator.engine_client import Engines
 from trainer.orchestrator.engine_gate import EngineGate
-from trainer.orchestrator.environments import Environment
 from trainer.orchestrator.heartbeat import Desire, Status
 from trainer.orchestrator.link import Link
 from trainer.orchestrator.model_requests import Pins
 from trainer.orchestrator.policies import PolicyTable
+from trainer.orchestrator.recordings import AnyEnvironment
 from trainer.orchestrator.reporting import Reporter
 from trainer.orchestrator.rollout_proxy import RolloutProxy
 from trainer.orchestrator.runner_life import StartRunner
@@ -52,7 +52,7 @@ class Workplace:
     starter: Starter = runner_starter
     policies: PolicyTable = field(default_factory=PolicyTable)
     sessions: SessionBook = field(default_factory=SessionBook)
-    environments: dict[str, Environment] = field(default_factory=dict)
+    environments: dict[str, AnyEnvironment] = field(default_factory=dict)
     texts: TokenTexts = field(init=False)
 
     def __post_init__(self) -> None:

@@ -35,6 +35,14 @@ def access_checkpoint(actor: Actor, checkpoint_id: str) -> Checkpoint:
     return checkpoint
 
 
+def access_recorded(run: Run, recorded_id: str) -> Run:
+    """For leased work alone: the run of the same team that `run` learns from, as its configuration names it."""
+    recorded = Run.objects.filter(id=recorded_id, team_id=run.team_id).first()
+    if recorded is None:
+        raise NotFound(f"There is no run '{recorded_id}'.")
+    return recorded
+
+
 def lock_run(run_id: str) -> Run | None:
     """For leased work alone, which the attempt token has tied to this run already."""
     return Run.objects.select_for_update(no_key=True).filter(id=run_id, deleted_at__isnull=True).first()

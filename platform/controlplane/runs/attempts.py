@@ -9,6 +9,7 @@ from controlplane.pools.models import Lease
 from controlplane.pools.orders import orders_of
 from controlplane.runs import access, lifecycle, reports
 from controlplane.runs.models import Run
+from controlplane.runs.replays import replay_specs
 from trainer.contracts.catalogue import load_catalogue
 from trainer.contracts.internal import (
     AttemptSpec,
@@ -36,6 +37,7 @@ class RunSubject:
             run=RunConfig.model_validate(row.config),
             releases=[release_spec(release_by_id(release_id)) for release_id in row.releases],
             teachers=row.teachers,
+            replays=replay_specs(row),
             init_from=row.init_from or None,
             resume_step=row.step,
             secrets=unseal(row.sealed_secrets),

@@ -15,6 +15,7 @@ from controlplane.pools.errors import NoPool
 from controlplane.pools.models import Pool
 from controlplane.runs import access
 from controlplane.runs.algorithm_choices import check_algorithms
+from controlplane.runs.replays import check_replays
 from controlplane.runs.request import RunRequest
 from controlplane.runs.teachers import check_teaching, resolve_teachers
 from controlplane.teams.actors import Actor
@@ -41,10 +42,11 @@ def plan_run(actor: Actor, request: RunRequest) -> RunPlan:
     """Raises Invalid or NotFound naming the field or the object that is wrong."""
     pool = check_model(request.config.model.name, ("body", "model", "name"))
     _check_limits(request.config, load_catalogue()[pool.base_model])
-    check_algorithms(request.config)
     check_teaching(request.config)
+    check_algorithms(request.config)
     teachers = resolve_teachers(actor, request.config)
     config, release_ids = _pin_environments(actor, request)
+    check_replays(actor, config)
     init_from = _warm_start(actor, config) if config.checkpoint_id else ""
     return RunPlan(config, request, release_ids, pool, init_from, teachers)
 

@@ -6,6 +6,7 @@ from trainer.contracts.run_config import RunConfig
 from trainer.contracts.teaching import generator_of, sampling_of, teaching_problems
 
 TEACHER = {"model": {"name": "math@200"}}
+REPLAY = {"run_id": "c" * 25}
 
 
 def config(algorithm="grpo", *environments, **fields) -> RunConfig:
@@ -31,10 +32,25 @@ def test_a_contradiction_is_named(asked, loc, text):
     assert problem.loc == loc and text in problem.message
 
 
+@pytest.mark.parametrize("field", [{"teacher": TEACHER}, {"generator": "policy"}, {"replay": REPLAY}])
+def test_an_evaluation_neither_teaches_nor_replays(field):
+    (name,) = field
+    (problem,) = teaching_problems(config("grpo", eval={"environments": [{"id": "ann/rules"} | field]}))
+    assert problem.loc == ("eval", "environments", 0, name)
+
+
+def test_a_record_is_replayed_one_by_one_and_asks_nobody():
+    replayed = config("sft", {"replay": REPLAY, "group_size": 4}, {}, teacher=TEACHER)
+    assert teaching_problems(replayed) == []
+    assert [generator_of(replayed, ref) for ref in replayed.environments] == ["record", "teacher"]
+    assert [replayed.group_size_of(ref) for ref in replayed.environments] == [1, 8]
+
+
 @pytest.mark.parametrize(
     "asked",
     [
         config("grpo"),
+        config("sft", {"replay": REPLAY}),
         config("grpo", {"generator": "policy"}),
         config("opd", teacher=TEACHER),
         config("opd", {"teacher": TEACHER}, {"teacher": {"checkpoint_id": "x"}}),
