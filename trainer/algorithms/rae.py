@@ -10,6 +10,10 @@ from statistics import fmean
 from trainer.algorithms.protocol import Algorithm, GroupView, Reference, RolloutSignals, RolloutView, policy_gradient
 from trainer.contracts.algorithms import RaeOptions
 
+AGENTS_MAX = 256
+"""Baselines of one environment. Agents are named by tenant code: those beyond share one, so that no state grows without end."""
+OTHERS = ""
+
 
 class Rae(Algorithm[RaeOptions]):
     id = "rae"
@@ -24,8 +28,9 @@ class Rae(Algorithm[RaeOptions]):
 
     def advantage(self, agent: str, reward: float) -> float:
         """Compare with the baseline as it was, then move it: a reward is never compared with itself."""
-        baseline, decay = self._baselines.get(agent, 0.0), self._options.decay
-        self._baselines[agent] = decay * baseline + (1 - decay) * reward
+        key = agent if agent in self._baselines or len(self._baselines) < AGENTS_MAX else OTHERS
+        baseline, decay = self._baselines.get(key, 0.0), self._options.decay
+        self._baselines[key] = decay * baseline + (1 - decay) * reward
         return reward - baseline
 
     def state(self) -> dict[str, float]:

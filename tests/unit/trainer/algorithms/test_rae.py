@@ -4,6 +4,7 @@ import pytest
 
 from tests.factories.groups import make_group_view, make_rollout_view, make_seat, make_stream
 from trainer.algorithms import algorithm_for
+from trainer.algorithms.rae import AGENTS_MAX
 from trainer.contracts.run_config import AlgorithmConfig
 
 
@@ -52,3 +53,11 @@ async def test_a_restored_instance_goes_on_as_if_nothing_had_happened():
 
 def test_a_group_of_one_is_enough():
     assert rae().valid_min == 1
+
+
+def test_names_without_end_do_not_become_state_without_end():
+    algorithm = rae()
+    for number in range(AGENTS_MAX * 2):
+        algorithm.advantage(f"agent {number}", 1.0)
+    assert len(algorithm.state()) == AGENTS_MAX + 1
+    assert algorithm.advantage("agent 0", 1.0) == pytest.approx(0.95)

@@ -32,6 +32,13 @@ def test_what_the_pool_broke_or_we_cancelled_says_nothing_about_the_environment(
     assert window.verdict() is None
 
 
+def test_what_the_owners_filters_found_cannot_be_trained_on_either():
+    window = FailureWindow(size=8, fraction=0.5)
+    for _ in range(8):
+        window.add(RolloutOutcome("filtered", 1.0, error="repetition: 512 tokens in a row were certain"))
+    assert "repetition" in window.verdict().message
+
+
 def test_too_many_failures_of_ours_pause_the_run_and_blame_nobody_else():
     window, ours = FailureWindow(size=8, fraction=0.5), RolloutOutcome("infrastructure", error="the session was not reset")
     for _ in range(31):
