@@ -4,14 +4,35 @@ import base64
 import json
 from pathlib import Path
 
+import pytest
+import torch
 import zstandard
 
-from tests.fixtures.orchestrator_world import answer, digest_of, world
+from tests.factories.engines import small_limits
+from tests.factories.tiny_llama import make_model, model_spec, write_adapter
+from tests.fixtures.orchestrator_world import answer, digest_of, serve, world
 from tests.functional.test_orchestrator import attempt, mixed, run_config, run_spec
 from trainer.contracts.base import new_id
+from trainer.contracts.events import FailureCode
+from trainer.contracts.generation import GenerateReply, GenerateRequest, SamplingParams
 from trainer.contracts.internal import ServedModel
+from trainer.inference.assembly import torch_service
+from trainer.inference.server import make_app
+from trainer.orchestrator.engine_client import Engines
+from trainer.orchestrator.engine_gate import EngineGate
+from trainer.orchestrator.link import Link
+from trainer.orchestrator.model_requests import Pins
+from trainer.orchestrator.policies import Policy, PolicyTable
+from trainer.orchestrator.publishing import load_served
+from trainer.orchestrator.references import EngineReference
+from trainer.orchestrator.services import Service, pool_client
+from trainer.orchestrator.token_texts import TokenTexts
 
 EXPERT = f"{new_id()}.v7"
+
+
+def quiet(code: str, message: str) -> None:
+    """Nobody is told of engines that come and go."""
 
 
 def served(name: str) -> ServedModel:
@@ -147,6 +168,48 @@ async def test_a_recorded_run_is_learnt_from_without_a_sandbox_an_engine_or_a_bi
     assert {tuple(sample.token_ids) for sample in taught} <= said
     rewards = {row.rollout_id: row.reward for row in place.control.summaries()}
     assert all(any(sample.ce_weights or []) == (rewards[sample.rollout_id] == 1.0) for sample in taught)
+
+
+async def test_a_real_engine_tells_a_reference_what_its_sampling_told(tmp_path: Path):
+    """Over HTTP, at the run's temperature, under the name of a teacher and of the policy."""
+    folder = make_model(tmp_path / "model")
+    digest = write_adapter(tmp_path / "v7", folder, seed=3)
+    service = torch_service(
+        model_spec(folder),
+        artifacts=tmp_path,
+        limits=small_limits(),
+        on_fatal=lambda: None,
+        device=torch.device("cpu"),
+        dtype=torch.float32,
+    )
+    await service.start()
+    pins, policies = Pins("team", temperature=0.7, max_tokens=8, context_tokens=256), PolicyTable()
+    try:
+        async with serve(make_app(service, pool_token=None)) as url, pool_client(None) as http:
+            engines = Engines([Service(http, url, "engine", FailureCode.INFERENCE_UNREACHABLE, quiet)])
+            teacher = await load_served(
+                ServedModel(engine_name="c.v7", adapter_path="v7", adapter_digest=digest), tmp_path, engines
+            )
+            policies.publish(Policy("random", await engines.base_digest("random")))
+            policies.add(teacher)
+            gate = EngineGate(Link.to_url(url, {}), engines, quiet)
+            for name in ("random", "c.v7"):
+                made = await generated(gate, policies.find(name), [5, 6, 7])
+                reference = EngineReference(
+                    gate, policies, pins=pins, texts=TokenTexts(folder), teacher=None if name == "random" else name
+                )
+                scores = await reference.logprobs([5, 6, 7, *made.token_ids], policy="random")
+                sampled_at = [entry.logprob for entry in made.logprobs.content]
+                assert scores[3:] == pytest.approx(sampled_at, abs=5e-5) and scores[0] == 0.0
+    finally:
+        await service.stop()
+
+
+async def generated(gate: EngineGate, policy: Policy, prompt: list[int]):
+    sampling = SamplingParams(temperature=0.7, max_tokens=8, seed=1, ignore_eos=True)
+    asked = GenerateRequest(model=policy.engine_name, token_ids=prompt, sampling_params=sampling)
+    reply = await gate.ask("/inference/v1/generate", asked.model_dump_json().encode(), policy)
+    return GenerateReply.model_validate_json(reply.body).choices[0]
 
 
 def records(batch) -> list[dict]:

@@ -228,6 +228,15 @@ async def test_tools_are_served_in_the_runner(make_release):
     assert trace.messages[-3]["tool_calls"] == [{"name": "calc_add", "arguments": '{"a": 3, "b": 4}'}]
 
 
+async def test_a_tasks_hint_is_told_beside_it_and_is_not_in_its_prompt(make_release):
+    async with running(await asyncio.to_thread(make_release, "calculator"), hint="ask calc_add") as environment:
+        page = TaskPage.model_validate_json((await environment.handle.http.get("/tasks?limit=1")).content)
+        await environment.play(sampling={"max_tokens": 8})
+    assert (page.tasks[0].hint, page.tasks[0].preview) == ("ask calc_add", "3+4?")
+    tokenizer = AutoTokenizer.from_pretrained(model_folder(load_catalogue()["tiny"].tokenizer))
+    assert "ask calc_add" not in tokenizer.decode(environment.engine.requests[0]["token_ids"])
+
+
 async def test_an_environment_that_does_not_import_is_broken_with_module_and_line(make_release):
     with pytest.raises(EnvironmentBroken) as caught:
         async with running(await asyncio.to_thread(make_release, "broken_import")):
