@@ -133,6 +133,16 @@ async def test_engines_that_refuse_to_score_end_the_run_with_their_words(tmp_pat
     assert finish.outcome == "failed" and "temperature 1 alone" in finish.message
 
 
+async def test_a_run_whose_groups_can_never_be_scored_pauses_and_costs_nothing(tmp_path: Path):
+    """The hint alone is longer than the context: every rollout is good, and none can be learnt from."""
+    config = run_config(algorithm={"id": "opsd", "options": {"hint": "a very long hint " * 200}})
+    async with world(run_spec(config=config), tmp_path, mixed) as place:
+        finish = await attempt(place)
+    assert (finish.outcome, finish.code) == ("paused", "rollouts_lost")
+    assert "more than the context" in finish.message
+    assert not any(row.billed for row in place.control.summaries() if row.state == "infrastructure")
+
+
 async def test_an_engine_that_forgot_the_teacher_is_told_again(tmp_path: Path):
     config = run_config(algorithm={"id": "opd"}, teacher={"model": {"name": "math@7"}}, max_steps=3)
     async with world(run_spec(config=config, teachers=[served(EXPERT)]), tmp_path, mixed) as place:

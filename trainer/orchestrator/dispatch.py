@@ -165,27 +165,42 @@ class Dispatcher:
             deadline_s=ref.timeout,
         )
         for member in members:
-            rollouts.create_task(self._drive(member, request.model_copy(update={"rollout_id": member.rollout_id})))
+            rollouts.create_task(self._drive(group, member, request.model_copy(update={"rollout_id": member.rollout_id})))
 
     def _generator(self, environment: str) -> Policy | None:
         """The frozen model that makes this environment's rollouts, where it is not the policy."""
         name = self._generators.get(environment)
         return self._policies.find(name) if name else None
 
-    async def _drive(self, rollout: Rollout, request: RolloutRequest) -> None:
+    async def _drive(self, group: Group, rollout: Rollout, request: RolloutRequest) -> None:
         outcome = await self._rolled(rollout, request)
         self._given_up.discard(rollout.rollout_id)
-        if outcome.state != "infrastructure" or not self._gate.was_away(since_s=rollout.started_s):
-            # Engines that are away for long end the attempt by themselves, and another one follows.
-            self._window.add(outcome)
+        if outcome.state != "ok":
+            self._note(rollout, outcome)
         self.progress_s = time.monotonic()
-        group = self._book.settle(rollout, outcome, ended_s=self.progress_s)
-        if group is not None:
-            await self._score_group(group)
-            self._filters.sift(group, step=self.next_step)
-            self._book.admit(group)
+        scorable = self._book.settle(rollout, outcome, ended_s=self.progress_s)
+        if group.complete:
+            await self._conclude(group, scorable)
         self.changed.set()
         self._wake.set()
+
+    async def _conclude(self, group: Group, scorable: Group | None) -> None:
+        """Everybody is home. Good rollouts are noted once the group is scored: those that cannot be scored have failed after all,
+        and a run in which none can must not go on for ever."""
+        good = group.valid
+        if scorable is not None:
+            await self._score_group(scorable)
+        for rollout in good:
+            if rollout.outcome is not None:
+                self._note(rollout, rollout.outcome)
+        if scorable is not None:
+            self._filters.sift(scorable, step=self.next_step)
+            self._book.admit(scorable)
+
+    def _note(self, rollout: Rollout, outcome: RolloutOutcome) -> None:
+        """Engines that are away for long end the attempt by themselves, and another one follows."""
+        if outcome.state != "infrastructure" or not self._gate.was_away(since_s=rollout.started_s):
+            self._window.add(outcome)
 
     async def _rolled(self, rollout: Rollout, request: RolloutRequest) -> RolloutOutcome:
         environment = self._environments[rollout.environment]
