@@ -98,12 +98,19 @@ async def test_sft_learns_what_the_teacher_says_while_versions_go_on(tmp_path: P
     assert finish.outcome == "completed" and set(asked) == {EXPERT}
     assert not place.engine.scored and EXPERT not in place.engine.unloads
     rewards = {row.rollout_id: row.reward for row in place.control.summaries()}
+    assert {0.0, 1.0} <= set(rewards.values())
     for sample in samples_of(place, 2):
-        wanted = 1.0 if rewards[sample.rollout_id] == 1.0 else 0.0
-        assert [weight * sampled for weight, sampled in zip(sample.ce_weights or [0.0] * 99, sample.mask, strict=False)] == [
-            wanted * sampled for sampled in sample.mask
-        ]
+        assert rewards[sample.rollout_id] == 1.0, "the others are left out of the batch"
+        assert sample.ce_weights == [1.0 if sampled else 0.0 for sampled in sample.mask]
         assert not any(sample.rl_weights) and set(sample.temperatures) == {0.6}
+
+
+async def test_an_sft_run_whose_teacher_is_never_good_enough_pauses(tmp_path: Path):
+    config = run_config(algorithm={"id": "sft", "options": {"min_reward": 2.0}}, teacher={"model": {"name": "math@7"}})
+    async with world(run_spec(config=config, teachers=[served(EXPERT)]), tmp_path, mixed) as place:
+        finish = await attempt(place)
+    assert (finish.outcome, finish.code) == ("paused", "environment_failing")
+    assert "min_reward" in finish.message and place.trainer.trained == 0
 
 
 async def test_several_teachers_teach_one_run_each_in_its_own_environment(tmp_path: Path):
@@ -177,7 +184,7 @@ async def test_a_recorded_run_is_learnt_from_without_a_sandbox_an_engine_or_a_bi
     said = {tuple(sample.token_ids) for step in (1, 2) for sample in samples_of(source, step)}
     assert {tuple(sample.token_ids) for sample in taught} <= said
     rewards = {row.rollout_id: row.reward for row in place.control.summaries()}
-    assert all(any(sample.ce_weights or []) == (rewards[sample.rollout_id] == 1.0) for sample in taught)
+    assert all(any(sample.ce_weights) and rewards[sample.rollout_id] == 1.0 for sample in taught)
 
 
 async def test_a_real_engine_tells_a_reference_what_its_sampling_told(tmp_path: Path):

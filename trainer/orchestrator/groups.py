@@ -52,6 +52,12 @@ class Lesson:
     branch: Branch
     signals: Signals
 
+    @property
+    def has_weight(self) -> bool:
+        """Whether any component takes any token; without one the trainer has nothing to divide by."""
+        signals = self.signals
+        return any(any(stream or ()) for stream in (signals.rl_weights, signals.ce_weights, signals.ref_kl_weights))
+
 
 @dataclass(slots=True)
 class Rollout:

@@ -9,13 +9,19 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from trainer.contracts.events import FailureCode
 from trainer.contracts.filters import FilterType, GibberishFilter, RepetitionFilter, RolloutFilter, ZeroAdvantageFilter
-from trainer.orchestrator.groups import Group, RolloutOutcome
+from trainer.orchestrator.endings import AttemptOver
+from trainer.orchestrator.groups import Group, Rollout, RolloutOutcome
 from trainer.orchestrator.sessions import Call
 
 DROPPED_BATCHES_MAX = 4
 """Batches' worth of rollouts in groups that teach nothing, after which a step takes such groups too: a task set that is solved,
 or hopeless, must not keep a run sampling for ever."""
+
+UNUSED_BATCHES_MAX = 16
+"""Batches' worth of rollouts that the algorithm takes nothing from, one after the other, after which the run pauses: such
+rollouts can fill no batch, and each costs its owner."""
 
 Verdict = Callable[[Call], str | None]
 """What is wrong with one reply, or None."""
@@ -28,6 +34,8 @@ class RolloutFilters:
         self._replies = [(one, _verdict(one)) for one in filters if not isinstance(one, ZeroAdvantageFilter)]
         self._zero = next((one for one in filters if isinstance(one, ZeroAdvantageFilter)), None)
         self._dropped_max = DROPPED_BATCHES_MAX * batch_size
+        self._unused_max = UNUSED_BATCHES_MAX * batch_size
+        self._unused = 0
         self._warn = warn
         self._step = 0
         self._dropped = 0
@@ -48,7 +56,10 @@ class RolloutFilters:
         return outcome
 
     def sift(self, group: Group, *, step: int) -> None:
-        """Leave out a scored group that teaches nothing, unless batch `step` has waited long enough for others."""
+        """Leave out what the algorithm takes nothing from, and a scored group that teaches nothing, unless batch `step` has
+        waited long enough for others. Raises AttemptOver when nothing is taken for too long."""
+        for rollout in group.valid:
+            self._sift_unused(rollout)
         if self._zero is None or not group.is_worth_scoring or group.teaches:
             return
         self._found["zero_advantage"] += len(group.valid)
@@ -58,6 +69,18 @@ class RolloutFilters:
             assert rollout.outcome is not None
             reason = "zero_advantage: the group teaches nothing, as when no rollout is better than another"
             rollout.outcome, rollout.lessons = replace(rollout.outcome, state="filtered", error=reason), ()
+
+    def _sift_unused(self, rollout: Rollout) -> None:
+        if any(lesson.has_weight for lesson in rollout.lessons):
+            self._unused = 0
+            return
+        assert rollout.outcome is not None
+        reason = "unused: the algorithm takes none of its tokens, as sft does below options.min_reward"
+        rollout.outcome, rollout.lessons = replace(rollout.outcome, state="filtered", error=reason), ()
+        self._unused += 1
+        if self._unused >= self._unused_max:
+            message = f"the algorithm takes nothing from the last {self._unused} rollouts: is options.min_reward out of reach?"
+            raise AttemptOver("paused", message, FailureCode.ENVIRONMENT_FAILING)
 
     def take_counts(self) -> dict[str, float]:
         """`filter/<type>`: rollouts in which something was found since the last call, left out or not."""

@@ -5,8 +5,12 @@ import math
 import pytest
 
 from tests.factories.rollouts import make_call, make_group, make_outcome, teach
+from trainer.algorithms import Signals
 from trainer.contracts.filters import GibberishFilter, RepetitionFilter, ZeroAdvantageFilter
-from trainer.orchestrator.rollout_filters import DROPPED_BATCHES_MAX, RolloutFilters
+from trainer.orchestrator.branches import Branch
+from trainer.orchestrator.endings import AttemptOver
+from trainer.orchestrator.groups import Lesson
+from trainer.orchestrator.rollout_filters import DROPPED_BATCHES_MAX, UNUSED_BATCHES_MAX, RolloutFilters
 
 SURE, UNSURE = math.log(0.995), math.log(0.5)
 REPETITION = RepetitionFilter(type="repetition", window=3, enforce=True)
@@ -104,3 +108,34 @@ def test_a_step_waits_for_a_few_batches_of_lessons_and_no_longer():
     assert [kept(1) for _ in range(dropped + 2)] == [False] * dropped + [True, True]
     assert len(warnings) == 1 and warnings[0].startswith("step 1: 16 rollouts")
     assert not kept(2), "the next step begins to wait anew"
+
+
+def test_a_rollout_of_which_nothing_is_taken_fills_no_batch_and_keeps_its_reward():
+    group = make_group(size=2)
+    for rollout, weights in zip(group.rollouts, ([0.0, 0.0, 1.0, 1.0], None), strict=True):
+        rollout.outcome = make_outcome(0.5)
+        rollout.lessons = (Lesson(Branch([1, 2, 3, 4]), Signals(ce_weights=weights)),)
+    filters().sift(group, step=1)
+    used, unused = group.rollouts
+    assert (used.valid, unused.valid, unused.lessons) == (True, False, ())
+    assert (unused.outcome.state, unused.outcome.reward) == ("filtered", 0.5) and "min_reward" in unused.outcome.error
+
+
+def test_a_run_that_takes_nothing_for_long_pauses_and_says_why():
+    sifting = filters()
+
+    def fruitless(count: int) -> None:
+        for _ in range(count):
+            group = make_group(size=1)
+            group.rollouts[0].outcome = make_outcome(0.0)
+            sifting.sift(group, step=1)
+
+    fruitless(UNUSED_BATCHES_MAX * 4 - 1)
+    good = make_group(size=1)
+    good.rollouts[0].outcome = make_outcome(1.0)
+    good.rollouts[0].lessons = (Lesson(Branch([1, 2]), Signals(ce_weights=[0.0, 1.0])),)
+    sifting.sift(good, step=1)
+    fruitless(UNUSED_BATCHES_MAX * 4 - 1)
+    with pytest.raises(AttemptOver, match="min_reward") as over:
+        fruitless(1)
+    assert over.value.outcome == "paused"
