@@ -17,6 +17,9 @@ from trainer.inference.sampling import Sampled, SamplingRows, sample, tempered_l
 from trainer.inference.scheduler import Scheduler
 from trainer.inference.sequence import FinishReason, Sequence, TopLogprobs
 
+SCORED_ROWS_MAX = 256
+"""Prompt tokens whose whole distributions are held at once: of a large vocabulary a step's would be gigabytes."""
+
 
 class EngineCore:
     """All mutable state of one engine: lanes, KV cache, adapter slots, queues."""
@@ -113,7 +116,10 @@ class EngineCore:
                 continue
             end = min(start + int(batch.new_B[row]), len(sequence.prompt) - 1)
             first = int(batch.ends_B[row] - batch.new_B[row])
-            self._score_chunk(sequence, hidden_T[first : first + end - start], sequence.prompt[start + 1 : end + 1])
+            for at in range(start, end, SCORED_ROWS_MAX):
+                behind = min(at + SCORED_ROWS_MAX, end)
+                rows_T = hidden_T[first + at - start : first + behind - start]
+                self._score_chunk(sequence, rows_T, sequence.prompt[at + 1 : behind + 1])
             if not sequence.max_new and end == len(sequence.prompt) - 1:
                 through.append(sequence)
         return through

@@ -5,6 +5,7 @@ import torch
 
 from tests.factories.engines import make_core, make_sequence, run
 from trainer.contracts.generation import SamplingParams
+from trainer.inference import core as core_module
 from trainer.inference.lora import AdapterWeights
 from trainer.inference.sequence import FinishReason
 
@@ -139,11 +140,18 @@ def test_scoring_samples_nothing_and_holds_nothing_afterwards(model, adapters, s
     assert not core.scheduler.has_work
 
 
-def test_a_prompt_as_long_as_the_context_is_scored(model):
-    core = make_core(model)
-    whole = make_sequence([7] * core.lanes.tokens.shape[1], max_new=0, prompt_top_logprobs=0, sampling=SamplingParams())
-    run(core, whole)
-    assert len(whole.prompt_logprobs) == len(whole.prompt) - 1
+def test_a_prompt_as_long_as_the_context_is_scored_however_it_is_cut(model, monkeypatch):
+    def scores(rows: int, step_tokens: int) -> list[float]:
+        monkeypatch.setattr(core_module, "SCORED_ROWS_MAX", rows)
+        core = make_core(model, step_tokens_max=step_tokens)
+        prompt = [7 * i % 250 for i in range(core.lanes.tokens.shape[1])]
+        whole = make_sequence(prompt, max_new=0, prompt_top_logprobs=0, sampling=SamplingParams())
+        run(core, whole)
+        return whole.prompt_logprobs
+
+    once = scores(256, 256)
+    assert len(once) == 255
+    assert scores(7, 100) == pytest.approx(once, abs=5e-5) == scores(1, 64)
 
 
 def test_an_engine_that_cannot_hold_one_sequence_does_not_start(model):
