@@ -200,6 +200,22 @@ async def test_a_run_pauses_with_the_reason_when_most_rollouts_fail(tmp_path: Pa
     assert place.trainer.closed == 1
 
 
+@pytest.mark.parametrize(("pauses", "ending"), [(True, ("paused", "diverging")), (False, ("completed", None))])
+async def test_a_run_that_falls_apart_is_told_once_and_pauses_if_its_owner_wants(tmp_path: Path, pauses, ending):
+    config = run_config(max_steps=8, pause_on_divergence=pauses, learning_rate=0.02)
+    async with world(run_spec(config=config), tmp_path, mixed) as place:
+        place.trainer.metrics = {"mismatch_kl": 9.0, "grad_norm": 3.5}
+        finish = await attempt(place)
+    assert (finish.outcome, finish.code) == ending
+    (told,) = [event for event in place.control.of_kind("incident") if event.payload["code"] == "diverging"]
+    assert (told.step, told.payload["component"]) == (3, "orchestrator")
+    assert "grad_norm 3.5" in told.payload["message"] and "learning_rate below 0.02" in told.payload["message"]
+    assert max(place.control.steps()) == (3 if pauses else 8), "the step that raised the alarm is reported too"
+    if pauses:
+        assert finish.message == told.payload["message"]
+        assert place.control.checkpoints[-1] == 3 and place.control.versions[3].keep
+
+
 async def test_a_hanging_rollout_is_cut_off_at_its_deadline(tmp_path: Path):
     hung = []
 

@@ -87,6 +87,8 @@ class FailureCode(StrEnum):
     TRAINER_UNREACHABLE = "trainer_unreachable"
     INFERENCE_UNREACHABLE = "inference_unreachable"
     NON_FINITE = "non_finite"
+    DIVERGING = "diverging"
+    """The run falls apart; also an incident's code, where the run goes on."""
     STALLED = "stalled"
     OUT_OF_FUNDS = "out_of_funds"
     LEASE_LOST = "lease_lost"

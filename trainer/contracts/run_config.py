@@ -228,6 +228,8 @@ class RunConfig(Documented):
     """Rollouts that are counted or left out before a batch is cut (see algorithms), as `[[pre_batch_filters]]` tables."""
     failure_pause_fraction: Annotated[float, Field(gt=0, le=1)] = 0.5
     """The run pauses with the reason when more than this share of a window's rollouts fails."""
+    pause_on_divergence: bool = False
+    """The run pauses when it falls apart, as with a far too large learning rate (see training); else it is told, and goes on."""
 
     def algorithm_of(self, ref: EnvironmentRef) -> AlgorithmChoice:
         """What turns this environment's rollouts into signals."""

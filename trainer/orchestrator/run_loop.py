@@ -21,13 +21,14 @@ import asyncio
 import time
 from dataclasses import dataclass
 
-from trainer.contracts.events import Component, EventKind, RunState
+from trainer.contracts.events import Component, EventKind, FailureCode, RunState
 from trainer.contracts.internal import CheckpointReport, UsageBatch
 from trainer.contracts.run_config import RunConfig
 from trainer.contracts.samples import TrainSample
 from trainer.contracts.training import RunOpened, StepResult
 from trainer.orchestrator.batches import cut_batch
 from trainer.orchestrator.dispatch import Dispatcher
+from trainer.orchestrator.divergence import CALM_STEPS, DivergenceAlarm
 from trainer.orchestrator.endings import AttemptOver
 from trainer.orchestrator.group_book import GroupBook
 from trainer.orchestrator.groups import Accounted, Group
@@ -89,6 +90,7 @@ class Run:
         self._checkpointed = -1
         self._newest: Newest | None = None
         self._unchanged = 0
+        self._alarm = DivergenceAlarm(learning_rate=config.learning_rate)
         self.is_stepping = False
         self.progress_s = time.monotonic()
 
@@ -118,6 +120,8 @@ class Run:
             self.is_stepping = True
             await self._commit(record)
             self.is_stepping = False
+            if self._config.pause_on_divergence and (ending := self._alarm.ending()) is not None:
+                raise ending
             if self._step % self._config.checkpoints.interval == 0:
                 await self._checkpoint()
             await self._evals.maybe_start(self._step)
@@ -220,6 +224,7 @@ class Run:
         published = await self._publisher.publish(policy)
         self._step = self._place.status.step = result.step
         self._notice_standstill(record, result)
+        self._notice_divergence(record, result)
         self._newest = Newest(policy, result.adapter_path, result.size_bytes)
         self.progress_s = time.monotonic()
         self._dispatcher.wake()
@@ -233,6 +238,16 @@ class Run:
         if self._unchanged == STANDSTILL_STEPS:
             message = f"the adapter has not changed for {STANDSTILL_STEPS} steps; is learning_rate too small?"
             self._place.reporter.emit(EventKind.WARNING, {"message": message}, step=result.step)
+
+    def _notice_divergence(self, record: StepRecord, result: StepResult) -> None:
+        """Say once when the run begins to fall apart, and once when it has recovered."""
+        if not self._alarm.add(result.step, {**record.metrics, **result.metrics}):
+            return
+        if self._alarm.message is not None:
+            self._place.reporter.incident(FailureCode.DIVERGING, self._alarm.message, step=result.step)
+        else:
+            message = f"step {result.step}: no sign of divergence for {CALM_STEPS} steps"
+            self._place.reporter.incident(f"{FailureCode.DIVERGING}_over", message, step=result.step)
 
     async def _checkpoint(self) -> None:
         written = await self._trainer.checkpoint()
