@@ -3,6 +3,7 @@
 import json
 import tomllib
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -49,3 +50,11 @@ def test_the_page_says_what_the_report_says(path):
     values = [team[name] for name in ("reward_first", "reward_last", "base_eval", "adapter_eval")]
     cells = [str(report["seed"]), *(f"{value:.2f}" for value in values), f"{report['wall_s']:.0f} s"]
     assert f"| {' | '.join(cells)} |" in PAGE
+
+
+def test_the_rise_of_the_tool_calls_form_is_the_reports():
+    parts = [step["reward_part/well_formed_call"] for step in read(FIGURES / "arithmetic-tools-smollm2.json")["steps"]]
+    first, last = fmean(parts[:3]), fmean(parts[-3:])
+    assert last - first > 0.3
+    words = f"rose from {first:.2f} in the first three steps to {last:.2f} in the last"
+    assert words in (REPOSITORY / "docs" / "environments.md").read_text()

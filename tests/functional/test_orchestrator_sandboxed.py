@@ -6,6 +6,7 @@ Engine, trainer and control plane are the small world's; the wheel is fetched ov
 import random
 import time
 from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -44,11 +45,12 @@ def packed(base_venv, sandbox_driver, tmp_path_factory) -> Packed:
 
 def spec_of(kind: str, release: ReleaseSpec, **changes) -> AttemptSpec:
     environment = {"id": release.environment, "timeout": changes.pop("timeout", 60.0)}
+    trained = {"args": changes.pop("args", {}), "group_rewards": changes.pop("group_rewards", None)}
     work = {
         "run": {
             "run": {
                 "model": {"name": "tiny"},
-                "environments": [environment | {"args": changes.pop("args", {})}],
+                "environments": [environment | trained],
                 "max_steps": 2,
                 "batch_size": 8,
                 "rollouts_per_example": 4,
@@ -167,3 +169,20 @@ async def test_a_release_check_says_green_or_red_and_where(packed, runner_dir, t
     assert verdict.ok == ok, verdict.summary
     assert (verdict.module or "").startswith(place or "")
     assert (verdict.line is not None) == (place is not None)
+
+
+async def test_group_rewards_of_a_real_environment_are_paid_on_top(packed: Packed, runner_dir: Path, tmp_path: Path):
+    replies = cycle([[97, END_OF_TURN], [97, 98, 99, END_OF_TURN]])
+    rewards = [{"name": "longest", "weight": 0.5}, {"name": "shortest_correct", "weight": 0.25}]
+    finish, place = await done(
+        "run", packed("group_scores"), runner_dir, tmp_path, say=lambda prompt: next(replies), group_rewards=rewards
+    )
+    assert finish.outcome == "completed", finish
+    rows = [row for row in place.control.summaries("train") if row.trained]
+    for row in rows:
+        parts = row.rewards
+        assert row.reward == parts["said_something"] + 0.5 * parts["group/longest"] + 0.25 * parts["group/shortest_correct"]
+    # A group whose replies are all alike earns both everywhere.
+    assert {row.reward for row in rows} <= {1.25, 1.5, 1.75}
+    metrics = place.control.steps()[1]
+    assert 0 < metrics["reward_part/group/longest"] <= 1

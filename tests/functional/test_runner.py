@@ -187,7 +187,7 @@ async def test_an_id_is_played_once_at_a_time(digits: RunningEnvironment):
         ("POST", "/rollouts", {"rollout_id": "r", "policy": "tiny"}, 422, "bad_request"),
         ("POST", "/rollouts", {"rollout_id": "r", "task": 0, "policy": "tiny", "colour": 1}, 422, "bad_request"),
         ("GET", "/tasks?limit=5000", None, 422, "bad_page"),
-        ("POST", "/groups/score", {"task": 0, "members": []}, 404, "no_group_rewards"),
+        ("POST", "/groups/score", {"task": 0, "names": ["best"], "members": []}, 404, "no_such_group_reward"),
     ],
 )
 async def test_a_bad_request_is_refused_by_code(digits: RunningEnvironment, method, path, body, status, code):
@@ -346,3 +346,35 @@ async def test_secrets_are_environment_variables_of_tenant_code_and_nowhere_else
 async def test_without_secrets_tenant_code_sees_none(make_release):
     async with running(await asyncio.to_thread(make_release, "secret_reader")) as environment:
         assert (await environment.play()).traces[0].reward == 0.0
+
+
+def group_of(*replies: str, task: int = 0, names: tuple[str, ...] = ("longest",)) -> dict:
+    """A request to compare rollouts that said these things."""
+    members = [
+        {
+            "rollout_id": f"r{number}",
+            "reward": 1.0,
+            "completion_tokens": len(reply),
+            "traces": [{"agent": "agent", "messages": [{"role": "assistant", "content": reply}]}],
+        }
+        for number, reply in enumerate(replies)
+    ]
+    return {"task": task, "names": names, "members": members}
+
+
+async def test_group_rewards_see_the_whole_group_and_errors_name_their_line(make_release):
+    async with running(await asyncio.to_thread(make_release, "group_scores")) as environment:
+        post = environment.handle.http.post
+        assert (await environment.handle.check()).group_rewards == ["forgetful", "longest"]
+        both = await post("/groups/score", json=group_of("a", "abc", names=("longest", "forgetful")))
+        raised = await post("/groups/score", json=group_of("a", "abc", task=1))
+        short = await post("/groups/score", json=group_of("a", "b", "c", names=("forgetful",)))
+        unknown = await post("/groups/score", json=group_of("a", names=("shortest",)))
+        after = await environment.play()
+    assert both.json() == {"scores": {"longest": [0.0, 1.0], "forgetful": [0.5, 0.5]}}
+    assert (raised.status_code, raised.json()["code"]) == (422, "group_reward_failed")
+    error = raised.json()["error"]
+    assert (error["module"], error["line"], error["function"]) == ("group_scores/__init__.py", 17, "group_reward_longest")
+    assert "gave 2 numbers for 3 rollouts" in short.json()["message"]
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "no_such_group_reward")
+    assert after.state == "ok"

@@ -67,7 +67,8 @@ class RunnerHealth(Wire):
     error: TenantError | None = None
     live: int = 0
     tasks_count: int | None = None
-    has_group_rewards: bool = False
+    group_rewards: Annotated[list[Name], Field(max_length=REWARDS_MAX)] = []
+    """Those that the environment declares."""
 
 
 class TaskEntry(Wire):
@@ -135,19 +136,42 @@ class RolloutEnd(Wire):
     """Whose failure it was. Both are masked; only infrastructure failures are free."""
 
 
+class MemberTrace(Wire):
+    agent: Name
+    messages: list[dict[str, Any]] = []
+    """As in `TraceReport`."""
+
+
 class GroupMember(Wire):
+    """A valid rollout as a group reward sees it. `rewards` are the parts of `reward`, unweighted."""
+
     rollout_id: Name
     reward: Score
+    rewards: dict[Name, Score | None] = {}
+    metrics: dict[Name, Score] = {}
     completion_tokens: Annotated[int, Field(ge=0)]
+    """How many the model wrote, all seats and turns together."""
+    traces: list[MemberTrace] = []
+
+    @property
+    def reply(self) -> str:
+        """The last thing that the first seat said; empty where it said nothing."""
+        said = [
+            message.get("content") for trace in self.traces[:1] for message in trace.messages if message["role"] == "assistant"
+        ]
+        return said[-1] if said and isinstance(said[-1], str) else ""
 
 
 class GroupScoreRequest(Wire):
     task: int
+    names: list[Name]
+    """Of `RunnerHealth.group_rewards`."""
     members: list[GroupMember]
 
 
 class GroupScores(Wire):
-    scores: dict[Name, Score]
+    scores: dict[Name, list[Score]]
+    """By group reward, one per member in order."""
 
 
 class ReleaseSpec(Wire):

@@ -76,6 +76,13 @@ class Replay(Documented):
     from the start again when they are through."""
 
 
+class GroupReward(Documented):
+    name: Annotated[str, Field(min_length=1, max_length=128)]
+    """`shortest_correct`, or one that the environment declares."""
+    weight: Annotated[float, Field(ge=-1e3, le=1e3)] = 1.0
+    """What it says of a rollout is multiplied by this and added to the rollout's own reward."""
+
+
 class EnvironmentRef(Documented):
     """`id` is `owner/name`, optionally `owner/name@version`. `timeout` is the deadline of one rollout in seconds."""
 
@@ -95,6 +102,9 @@ class EnvironmentRef(Documented):
     """Learn from recorded rollouts instead of having any made, one after the other: for `sft`."""
     algorithm: AlgorithmChoice | None = None
     """What turns the rollouts from here into signals, instead of the run's. In a file: `[env.algorithm]`."""
+    group_rewards: Annotated[list[GroupReward], Field(max_length=16)] | None = None
+    """What a rollout earns by comparison with the others of its group. Default: all that the environment declares, with weight 1.
+    In a file: `[[env.group_rewards]]`."""
     ratio: Annotated[float, Field(gt=0)] = 1.0
     """Share of the groups that come from here, relative to the other environments."""
     group_size: Annotated[int, Field(ge=1, le=GROUP_MAX)] | None = None

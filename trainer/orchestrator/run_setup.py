@@ -19,6 +19,7 @@ from trainer.orchestrator.dispatch import Dispatcher
 from trainer.orchestrator.endings import AttemptOver, ending_of, failed
 from trainer.orchestrator.environments import Environment
 from trainer.orchestrator.group_book import GroupBook
+from trainer.orchestrator.group_rewards import GroupRewards
 from trainer.orchestrator.publishing import Publisher
 from trainer.orchestrator.recordings import AnyEnvironment, RecordedEnvironment
 from trainer.orchestrator.references import EngineReference
@@ -65,7 +66,10 @@ class Training:
             name: _algorithm(config.algorithm_of(ref), self._reference(name))
             for name, ref in zip(trained, config.environments, strict=True)
         }
-        scorer, filters = GroupScorer(algorithms, trained), self._filters()
+        refs = zip(trained.items(), config.environments, strict=True)
+        rewards = {name: GroupRewards(environment, ref.group_rewards) for (name, environment), ref in refs}
+        self._scorer = scorer = GroupScorer(algorithms, rewards)
+        filters = self._filters()
         self._dispatcher = self._make_dispatcher(trained, algorithms, scorer, filters)
         self._evals = RunEvals(place, config, list(evaluated.values()), gate=self._gate)
         root = Path(place.pool.artifact_root)
@@ -105,6 +109,7 @@ class Training:
             tasks.create_task(self._reports.run(), name="reports")
             tasks.create_task(self._watch().run(), name="watch")
             await self._start_environments()
+            self._scorer.check()
             await self._run.resume()
             await self._teachers.load()
             for environment in self._place.environments.values():

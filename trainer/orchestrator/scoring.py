@@ -10,34 +10,39 @@ from typing import Any, Literal
 
 from trainer.algorithms import Algorithm, GroupUnfit, SignalsLost
 from trainer.contracts.events import FailureCode
-from trainer.contracts.rollouts import GroupMember, GroupScoreRequest
 from trainer.orchestrator.endings import failed
-from trainer.orchestrator.group_views import GroupStudy, completion_tokens, reward_of
+from trainer.orchestrator.group_rewards import GroupRewards
+from trainer.orchestrator.group_views import GroupStudy
 from trainer.orchestrator.groups import Group, Rollout
-from trainer.orchestrator.recordings import AnyEnvironment
 from trainer.orchestrator.runner_client import RunnerSilent, TenantRefused
+from trainer.orchestrator.verdicts import describe
 
 AlgorithmState = dict[str, dict[str, float]]
 """By environment: what its algorithm remembers from one group to the next."""
 
 
 class GroupScorer:
-    """`algorithms` has one instance per environment: what it remembers of one says nothing about another."""
+    """`algorithms` has one instance per environment: what it remembers of one says nothing about another. So has `rewards`."""
 
-    def __init__(self, algorithms: Mapping[str, Algorithm[Any]], environments: Mapping[str, AnyEnvironment]):
+    def __init__(self, algorithms: Mapping[str, Algorithm[Any]], rewards: Mapping[str, GroupRewards]):
         self._algorithms = algorithms
-        self._environments = environments
+        self._rewards = rewards
+
+    def check(self) -> None:
+        """Once the environments have started. Raises AttemptOver where a chosen group reward does not exist."""
+        for rewards in self._rewards.values():
+            rewards.check()
 
     async def __call__(self, group: Group) -> None:
         """Set the lessons of each valid rollout. A group that cannot be scored is failed as a whole.
         Raises AttemptOver where no further group could be scored either."""
         started_s = time.monotonic()
-        environment = self._environments[group.environment]
-        has_group_rewards = environment.health.has_group_rewards
-        if has_group_rewards:
-            await self._apply_group_rewards(environment, group)
+        rewards = self._rewards[group.environment]
+        is_compared = bool(rewards.weights)
+        if is_compared:
+            await self._compare(group, rewards)
         if group.is_worth_scoring:
-            await self._teach(group, has_group_rewards=has_group_rewards)
+            await self._teach(group, has_group_rewards=is_compared)
         group.scoring_s = time.monotonic() - started_s
 
     def state(self) -> AlgorithmState:
@@ -59,23 +64,15 @@ class GroupScorer:
         except GroupUnfit as error:
             raise failed(FailureCode.ENVIRONMENT_FAILING, str(error)) from error
 
-    async def _apply_group_rewards(self, environment: AnyEnvironment, group: Group) -> None:
-        members = [
-            GroupMember(rollout_id=rollout.rollout_id, reward=reward_of(rollout), completion_tokens=completion_tokens(rollout))
-            for rollout in group.valid
-        ]
+    async def _compare(self, group: Group, rewards: GroupRewards) -> None:
         try:
-            scores = await environment.score_group(GroupScoreRequest(task=group.task, members=members))
-        except (TenantRefused, RunnerSilent) as error:
+            await rewards.add_to(group)
+        except TenantRefused as error:
             for rollout in group.valid:
-                _fail(rollout, f"group reward: {error}")
-            return
-        for rollout in group.valid:
-            score = scores.scores.get(rollout.rollout_id)
-            if score is None:
-                _fail(rollout, "the group reward left this rollout out")
-            elif rollout.outcome is not None:
-                rollout.outcome = replace(rollout.outcome, reward=score)
+                _fail(rollout, f"group reward: {describe(error.error)}")
+        except RunnerSilent as error:
+            for rollout in group.valid:
+                _fail(rollout, f"group reward: {error}", state="infrastructure")
 
 
 def _fail(rollout: Rollout, error: str, *, state: Literal["failed", "infrastructure"] = "failed") -> None:

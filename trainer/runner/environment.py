@@ -14,6 +14,7 @@ import verifiers.v1 as vf
 
 from trainer.contracts.rollouts import TEXT_MAX, RunnerConfig, TaskEntry, TenantError
 from trainer.runner.faults import clean, from_exception
+from trainer.runner.group_rewards import declared
 from trainer.runner.seats import environment_config
 
 log = logging.getLogger(__name__)
@@ -34,6 +35,7 @@ class Environment:
         self.status: Literal["loading", "ready", "broken"] = "loading"
         self.error: TenantError | None = None
         self.tasks_count: int | None = None
+        self.group_rewards: list[str] = []
         self._env: vf.Env | None = None
         self._rows: Iterator[vf.Task] = iter(())
         self._tasks: list[vf.Task] = []
@@ -68,6 +70,7 @@ class Environment:
         self._read_until(1)
         if not self._tasks:
             raise ValueError("the taskset has no tasks")
+        self.group_rewards = declared(self._tasks[0])
 
     async def task(self, index: int) -> vf.Task:
         """Raises NoSuchTask, or what `Taskset.load` raises on the way to it."""

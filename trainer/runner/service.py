@@ -3,6 +3,7 @@
 Knows routes and status codes. Refuses to know how a rollout is played. Errors are `{"code", "message"}`.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 
@@ -10,12 +11,14 @@ from aiohttp import web
 from pydantic import ValidationError
 
 from trainer.contracts.base import Wire
-from trainer.contracts.rollouts import RolloutRequest, RunnerHealth, TaskPage
+from trainer.contracts.rollouts import GroupScoreRequest, GroupScores, RolloutRequest, RunnerHealth, TaskPage
 from trainer.runner.environment import Environment, NoSuchTask
 from trainer.runner.faults import from_exception
+from trainer.runner.group_rewards import score
 from trainer.runner.rollouts import LIVE_MAX, AlreadyLive, Rollouts
 
-_BODY_BYTES_MAX = 1024 * 1024
+_BODY_BYTES_MAX = 64 * 1024 * 1024
+"""A group with all that was said in it."""
 _PAGE_MAX = 1000
 _PAGE_DEFAULT = 100
 
@@ -55,6 +58,7 @@ class RunnerService:
                 error=environment.error,
                 live=self._rollouts.live,
                 tasks_count=environment.tasks_count,
+                group_rewards=environment.group_rewards,
             )
         )
 
@@ -65,7 +69,7 @@ class RunnerService:
         try:
             entries, cursor = await self._environment.page(start, limit)
         except Exception as error:  # Taskset.load is the tenant's and lazy: it may raise at any row
-            return _taskset_failure(error)
+            return _tenant_failure("taskset_failed", error)
         return _reply(TaskPage(tasks=entries, cursor=cursor))
 
     async def start_rollout(self, request: web.Request) -> web.StreamResponse:
@@ -83,14 +87,30 @@ class RunnerService:
             except AlreadyLive as error:
                 return _refusal(409, "already_live", f"rollout {error} is being played")
             except Exception as error:  # as above: the asked-for row may not have been read yet
-                return _taskset_failure(error)
+                return _tenant_failure("taskset_failed", error)
             return await _stream(request, first, messages)
 
     async def cancel_rollout(self, request: web.Request) -> web.Response:
         return web.json_response({"cancelled": self._rollouts.cancel(request.match_info["rollout_id"])})
 
     async def score_group(self, request: web.Request) -> web.Response:
-        return _refusal(404, "no_group_rewards", "this environment declares no group rewards")
+        try:
+            wanted = GroupScoreRequest.model_validate_json(await request.read())
+        except ValidationError as error:
+            return _refusal(422, "bad_request", str(error))
+        environment = self._environment
+        if unknown := sorted(set(wanted.names) - set(environment.group_rewards)):
+            return _refusal(404, "no_such_group_reward", f"the environment declares no {', '.join(unknown)}")
+        timeout_s = environment.config.limits.scoring_s
+        try:
+            task = await environment.task(wanted.task)
+            async with asyncio.timeout(timeout_s):
+                scores = {name: await score(task, name, wanted.members) for name in wanted.names}
+        except TimeoutError:
+            return _refusal(422, "group_reward_failed", f"the group rewards took longer than {timeout_s:g} s")
+        except Exception as error:  # the tenant's code may raise anything
+            return _tenant_failure("group_reward_failed", error)
+        return _reply(GroupScores(scores=scores))
 
 
 async def _stream(request: web.Request, first: Wire, rest: AsyncIterator[Wire]) -> web.StreamResponse:
@@ -112,9 +132,9 @@ def _reply(message: Wire) -> web.Response:
     return web.Response(body=message.model_dump_json().encode(), content_type="application/json")
 
 
-def _taskset_failure(error: Exception) -> web.Response:
+def _tenant_failure(code: str, error: Exception) -> web.Response:
     tenant_error = from_exception(error)
-    body = {"code": "taskset_failed", "message": tenant_error.message, "error": tenant_error.model_dump()}
+    body = {"code": code, "message": tenant_error.message, "error": tenant_error.model_dump()}
     return web.json_response(body, status=422)
 
 

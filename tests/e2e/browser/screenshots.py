@@ -59,7 +59,13 @@ def stack() -> Iterator[LiveStack]:
 def sign_up(origin: str, home: Path, name: str) -> Person:
     """An account with a readable owner name; the e-mail's number keeps it apart from others of that name."""
     home.mkdir()
-    account = {"email": f"{name}@example.com", "password": secrets.token_urlsafe(12), "name": name.title(), "slug": name}
+    account = {
+        "email": f"{name}@example.com",
+        "password": secrets.token_urlsafe(12),
+        "name": name.title(),
+        "slug": name,
+        "key_name": "pictures",
+    }
     answer = httpx.post(f"{origin}/api/v1/auth/sign-up", json=account, timeout=60, trust_env=False)
     answer.raise_for_status()
     made = answer.json()
