@@ -3,14 +3,16 @@
 Knows formulas over accounted rollouts. Refuses to know where they go. Names are stable: `reward`, `reward_std`,
 `reward_group_min` and `reward_group_max` (of the groups' means), `reward/<environment>`, `reward_part/<name>`,
 `staleness_mean`, `staleness_max`, `staleness/<n>` (trained rollouts of that staleness), `failed_fraction` (failures of the
-environment's own making), `error_rate` and `reward_unmasked` (all failures), `rollouts_<state>`, `output_tokens_mean` with `_min`
-and `_max`, `truncated_fraction`, `tokens_per_s`, and `time/<part>_s`: where the time between two commits went. A name that ends
-with `_min` or `_max` is an extreme, which whoever thins the points out must keep.
+environment's own making), `error_rate` and `reward_unmasked` (all failures), `rollouts_<state>`, `errors/<class>` (of the
+environment's failures: the exception's class, else the state), `output_tokens_mean` with `_min` and `_max`,
+`truncated_fraction`, `tokens_per_s`, and `time/<part>_s`: where the time between two commits went. A name that ends with `_min`
+or `_max` is an extreme, which whoever thins the points out must keep.
 
 The loop waits for rollouts, not for any one thing that they do. Its wait is divided among generating, the environment and
 scoring in the proportion in which the trained rollouts spent their own time.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from statistics import fmean, pstdev
@@ -19,6 +21,9 @@ from trainer.contracts.training import StepResult
 from trainer.orchestrator.groups import TENANT_FAULTS, Accounted, Group, RolloutState
 
 STALENESS_BARS_MAX = 64
+ERROR_CLASSES_MAX = 8
+"""The commonest of a step; the environment chooses their names, and shall not fill the charts."""
+_ERROR_CLASS = re.compile(r"([A-Za-z_][A-Za-z0-9_.]{0,63}): ")
 REWARDED: frozenset[RolloutState] = frozenset({"ok", "filtered"})
 ENDED: frozenset[RolloutState] = TENANT_FAULTS | REWARDED | {"infrastructure"}
 
@@ -140,7 +145,24 @@ def _failures(accounted: list[Accounted]) -> dict[str, float]:
         "failed_fraction": _share(item.state in TENANT_FAULTS for item in accounted),
         **_unmasked(accounted),
         **{f"rollouts_{state}": count for state, count in sorted(counts.items())},
+        **_errors(item for item in accounted if item.state in TENANT_FAULTS),
     }
+
+
+def _errors(failed: Iterable[Accounted]) -> dict[str, float]:
+    """Failures by class; the rarer ones are together `errors/other`."""
+    ranked = Counter(_error_class(item) for item in failed).most_common()
+    rest = sum(count for _, count in ranked[ERROR_CLASSES_MAX:])
+    return {
+        **{f"errors/{name}": count for name, count in sorted(ranked[:ERROR_CLASSES_MAX])},
+        **({"errors/other": rest} if rest else {}),
+    }
+
+
+def _error_class(item: Accounted) -> str:
+    error = item.rollout.outcome.error if item.rollout.outcome else None
+    named = _ERROR_CLASS.match(error or "")
+    return named[1] if named else item.state
 
 
 def _unmasked(accounted: list[Accounted]) -> dict[str, float]:

@@ -1,6 +1,6 @@
 """The numbers of a step."""
 
-from tests.factories.rollouts import make_call, make_group, make_outcome
+from tests.factories.rollouts import make_call, make_group, make_outcome, teach
 from trainer.contracts.base import new_id
 from trainer.contracts.training import StepResult
 from trainer.orchestrator.groups import Accounted
@@ -42,6 +42,49 @@ def test_what_masking_hides_is_charted_beside_it():
     dropped = [item(1.0, state="stale", trained=False), item(None, state="cancelled", trained=False)]
     metrics = cut_metrics([item(1.0), *lost, *broken, *dropped], broken_prefixes=0)
     assert (metrics["reward"], metrics["reward_unmasked"], metrics["error_rate"]) == (1.0, 0.1, 0.9)
+
+
+def failed(error: str | None, state="failed") -> Accounted:
+    found = item(None, state=state, trained=False)
+    found.rollout.outcome = make_outcome(None, state=state, error=error)
+    return found
+
+
+def test_failures_of_the_environment_are_counted_by_the_class_of_their_error():
+    broken = [
+        failed("KeyError: 'x' at digits:7"),
+        failed("KeyError: 'y'"),
+        failed("judge.Refused: no"),
+        failed("no reward: none"),
+    ]
+    late = failed("the rollout passed its deadline", state="deadline")
+    ours = failed("ConnectError: the engine", state="infrastructure")
+    metrics = cut_metrics([*broken, late, ours, item(1.0)], broken_prefixes=0)
+    counted = {name: count for name, count in metrics.items() if name.startswith("errors/")}
+    assert counted == {"errors/KeyError": 2, "errors/judge.Refused": 1, "errors/failed": 1, "errors/deadline": 1}
+
+
+def test_an_environment_cannot_fill_the_charts_with_classes_of_errors():
+    metrics = cut_metrics([failed(f"Odd{number}: x") for number in range(20) for _ in range(1 + (number < 3))], broken_prefixes=0)
+    counted = {name: count for name, count in metrics.items() if name.startswith("errors/")}
+    assert len(counted) == 9 and counted["errors/Odd2"] == 2
+    assert counted["errors/other"] == 12 and sum(counted.values()) == metrics["rollouts_failed"]
+
+
+def test_truncated_rollouts_and_those_without_an_advantage_are_shares_of_the_trained_ones():
+    cut_off = item(1.0)
+    cut_off.rollout.outcome = make_outcome(1.0, calls=[make_call(), make_call(finish_reason="length")])
+    (group,) = [teach(make_graded(), [0.0, 0.0, 0.5, -0.5])]
+    taught = [Accounted(rollout, "ok", True, 0, billed=True) for rollout in group.rollouts]
+    assert cut_metrics([cut_off, item(0.0)], broken_prefixes=0)["truncated_fraction"] == 0.5
+    assert cut_metrics(taught, broken_prefixes=0)["zero_advantage_fraction"] == 0.5
+
+
+def make_graded():
+    group = make_group(0, 4)
+    for rollout in group.rollouts:
+        rollout.outcome = make_outcome(1.0)
+    return group
 
 
 def test_staleness_is_a_histogram_of_trained_rollouts():

@@ -1,0 +1,15 @@
+"""A learning rate of 2e-2 is told while the run still goes on, and one that works is not."""
+
+import pytest
+
+from tests.numerics.lagged_training import lagged_metrics
+from trainer.orchestrator.divergence import DivergenceAlarm
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("learning_rate", "rises"), [(2e-2, True), (2e-3, False)])
+def test_the_alarm_rises_within_ten_steps_of_a_real_run(tmp_path, learning_rate, rises):
+    alarm = DivergenceAlarm(learning_rate=learning_rate)
+    steps = lagged_metrics(tmp_path, learning_rate=learning_rate, lag=4, seed=3, steps=10)
+    told = [step for step, metrics in enumerate(steps, start=1) if alarm.add(step, metrics)]
+    assert bool(told) is rises, steps
