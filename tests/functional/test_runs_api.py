@@ -95,12 +95,28 @@ def test_an_environments_own_algorithm_is_checked_where_it_stands(client, ann, a
         ({"rollouts_per_example": 1}, "body.rollouts_per_example"),
         ({"rollouts_per_example": 1, "algorithm": {"id": "max_rl"}}, "body.rollouts_per_example"),
         ({"eval": {"environments": [{"id": "x", "algorithm": {"id": "rae"}}]}}, "body.eval.environments.0.algorithm"),
+        ({"eval": {"environments": [{"id": "x", "group_rewards": []}]}}, "body.eval.environments.0.group_rewards"),
     ],
 )
 def test_an_algorithm_that_could_not_work_is_refused_before_anything_starts(client, ann, fields, loc):
     answer = client.post(RUNS, run_body(make_release(ann)) | fields)
     assert refused_fields(answer) == [loc]
     assert "rae" in answer.content.decode() or "evaluation" in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("more", "field"),
+    [
+        ({"group_rewards": [{"name": "a"}, {"name": "a", "weight": 2}]}, "group_rewards"),
+        ({"group_rewards": [{"name": "a"}], "group_size": 1, "algorithm": {"id": "rae"}}, "group_rewards"),
+        ({"group_rewards": [{"name": "a", "weight": "much"}]}, "group_rewards.0.weight"),
+        ({"group_rewards": [{"weight": 1}]}, "group_rewards.0.name"),
+    ],
+)
+def test_group_rewards_that_could_not_work_are_refused_before_anything_starts(client, ann, more, field):
+    release = make_release(ann)
+    answer = client.post(RUNS, run_body(release) | {"environments": [{"id": release.environment.slug} | more]})
+    assert refused_fields(answer) == [f"body.environments.0.{field}"]
 
 
 def test_a_group_larger_than_what_may_be_in_flight_is_refused(client, ann):
