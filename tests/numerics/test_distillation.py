@@ -22,10 +22,19 @@ from trainer.models.tiny_recipe.lessons import RULES
 from trainer.models.tiny_recipe.tokenizer import TURN_END, encode
 from trainer.orchestrator.branches import Branch
 
-pytestmark = [pytest.mark.heavy, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)
 EXPERT, PUPIL = run_id("expert"), run_id("pupil")
 ROLLOUTS, STEPS = 32, 12
 HINT = "sum! "
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread():
+    """The tensors are so small that a second thread only waits for the first one."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @torch.no_grad()
