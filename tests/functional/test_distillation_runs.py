@@ -160,7 +160,8 @@ async def test_an_engine_that_forgot_the_teacher_is_told_again(tmp_path: Path):
 
         place.trainer.before_step = forget
         finish = await attempt(place)
-    assert finish.outcome == "completed" and place.engine.loads.count(EXPERT) == 2
+    # Calls that were refused at the same moment may each ask for it.
+    assert finish.outcome == "completed" and place.engine.loads.count(EXPERT) >= 2
 
 
 async def test_a_recorded_run_is_learnt_from_without_a_sandbox_an_engine_or_a_bill(tmp_path: Path):

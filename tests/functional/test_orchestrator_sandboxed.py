@@ -135,7 +135,9 @@ async def test_rewards_that_fail_pause_the_run_and_name_the_cause(packed, runner
     finish, place = await done("run", packed(module), runner_dir, tmp_path)
     assert (finish.outcome, finish.code) == ("paused", "environment_failing")
     assert words in finish.message
-    assert all(row.reward is None and not row.trained for row in place.control.summaries() if row.state != "cancelled")
+    rows = place.control.summaries()
+    # Every second task of the first package is scored well and may be home before the run has seen enough of the others.
+    assert all(row.reward is None for row in rows if row.state == "failed") and not any(row.trained for row in rows)
 
 
 async def test_rewards_that_hang_are_cut_off_and_pause_the_run(packed: Packed, runner_dir: Path, tmp_path: Path):
