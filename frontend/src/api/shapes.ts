@@ -19,3 +19,7 @@ export type NewApiKey = Schemas["KeyMade"];
 export type Member = Schemas["MemberRow"];
 export type MeterRow = Schemas["MeterRow"];
 export type LedgerEntry = Schemas["EntryRow"];
+export type RolloutGroup = Schemas["GroupAnswer"];
+export type RolloutDetail = Schemas["RolloutAnswer"];
+export type Trace = Schemas["TraceAnswer"];
+export type Tokens = Schemas["TokensAnswer"];

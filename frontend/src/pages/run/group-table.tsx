@@ -1,14 +1,14 @@
 /** The groups of a step: task, rewards as a strip of dots, spread, staleness. */
+import type { RolloutGroup } from "../../api/shapes";
 import { type Column, Table } from "../../design/table";
 import { ratio } from "../../design/format";
-import type { Group } from "./rollouts-panel";
 import { taskName } from "./task-name";
 
 const WIDTH = 120;
 const EDGE = 6;
 
 /** Each rollout's reward between the lowest and the highest of the page; a failed one has no dot. */
-function RewardStrip({ group, low, high }: { group: Group; low: number; high: number }) {
+function RewardStrip({ group, low, high }: { group: RolloutGroup; low: number; high: number }) {
   const at = (reward: number) => EDGE + ((reward - low) / (high - low || 1)) * (WIDTH - 2 * EDGE);
   const rewards = group.rollouts.flatMap((rollout) => (rollout.reward === null ? [] : [rollout.reward]));
   return (
@@ -19,10 +19,10 @@ function RewardStrip({ group, low, high }: { group: Group; low: number; high: nu
   );
 }
 
-export function GroupTable({ groups, chosen, isStale, onChoose }: { groups: Group[]; chosen: string | undefined; isStale: boolean; onChoose: (id: string) => void }) {
+export function GroupTable({ groups, chosen, isStale, onChoose }: { groups: RolloutGroup[]; chosen: string | undefined; isStale: boolean; onChoose: (id: string) => void }) {
   const rewards = groups.flatMap((group) => [group.reward_min ?? 0, group.reward_max ?? 0]);
   const [low, high] = [Math.min(0, ...rewards), Math.max(...rewards)];
-  const columns: Column<Group>[] = [
+  const columns: Column<RolloutGroup>[] = [
     {
       name: "Task",
       sortBy: (group) => group.task,

@@ -1,10 +1,10 @@
 /** The rollouts of one group beside one another. */
 import { useEffect, useRef } from "react";
 import type { components } from "../../api/schema";
+import type { RolloutGroup } from "../../api/shapes";
 import { Badge, type Tone } from "../../design/badge";
 import { type Column, Table } from "../../design/table";
 import { count, ratio } from "../../design/format";
-import type { Group } from "./rollouts-panel";
 import { taskName } from "./task-name";
 
 type Rollout = components["schemas"]["RolloutRow"];
@@ -12,7 +12,7 @@ type Rollout = components["schemas"]["RolloutRow"];
 const WAITING = new Set(["infrastructure", "stale", "cancelled", "filtered"]);
 export const rolloutTone = (state: string): Tone => (state === "ok" ? "good" : WAITING.has(state) ? "wait" : "bad");
 
-export function RolloutTable({ group, onOpen }: { group: Group; onOpen: (id: string) => void }) {
+export function RolloutTable({ group, onOpen }: { group: RolloutGroup; onOpen: (id: string) => void }) {
   const place = useRef<HTMLElement>(null);
   // It stands below the groups: whoever chose one shall see it.
   useEffect(() => {

@@ -1,6 +1,7 @@
 /** One rollout whole: how it ended, its rewards, its conversation, where its time went, its tokens. */
 import { useState } from "react";
 import type { components } from "../../api/schema";
+import type { RolloutDetail, Trace } from "../../api/shapes";
 import { useQuery } from "../../api/use-query";
 import { Badge } from "../../design/badge";
 import { Card, Definitions, Stat, Stats } from "../../design/card";
@@ -14,8 +15,6 @@ import { taskName } from "./task-name";
 import { TimeBar } from "./time-bar";
 import { TokenView } from "./token-view";
 
-export type RolloutDetail = components["schemas"]["RolloutAnswer"];
-export type Trace = components["schemas"]["TraceAnswer"];
 type Call = components["schemas"]["CallAnswer"];
 
 export function RolloutView({ runId, rolloutId, onBack }: { runId: string; rolloutId: string; onBack: () => void }) {

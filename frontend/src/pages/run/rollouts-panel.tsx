@@ -1,5 +1,6 @@
 /** From a step to its groups, from a group to its rollouts, from there to one of them. The way stands in the address. */
 import type { components } from "../../api/schema";
+import type { RolloutGroup } from "../../api/shapes";
 import { useQuery } from "../../api/use-query";
 import { Badge } from "../../design/badge";
 import { Card } from "../../design/card";
@@ -13,7 +14,6 @@ import { RolloutTable, rolloutTone } from "./rollout-table";
 import { RolloutView } from "./rollout-view";
 import { StepPicker } from "./step-picker";
 
-export type Group = components["schemas"]["GroupAnswer"];
 type Groups = components["schemas"]["GroupsAnswer"];
 
 export interface Place {
@@ -82,7 +82,7 @@ function CommonErrors({ data }: { data: Groups }) {
   );
 }
 
-function ChosenGroup({ groups, chosen, onOpen }: { groups: Group[]; chosen: string | undefined; onOpen: (rollout: string) => void }) {
+function ChosenGroup({ groups, chosen, onOpen }: { groups: RolloutGroup[]; chosen: string | undefined; onOpen: (rollout: string) => void }) {
   const group = groups.find((one) => one.group_id === chosen);
   return group ? <RolloutTable group={group} onOpen={onOpen} /> : <p className="muted small">Choose a group to see its rollouts.</p>;
 }

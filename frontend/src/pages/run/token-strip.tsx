@@ -1,7 +1,6 @@
 /** Tokens as running text. One stop in the tab order: arrows walk from token to token, and the line below says what each is. */
 import { Fragment, type KeyboardEvent, type MouseEvent, useState } from "react";
-import type { Trace } from "./rollout-view";
-import type { Tokens } from "./token-view";
+import type { Tokens, Trace } from "../../api/shapes";
 import { LEVELS, endsLine, level, visible } from "./token-words";
 
 const MOVES: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -10, ArrowDown: 10 };

@@ -1,6 +1,5 @@
 /** The same tokens as a table: for screen readers, for copying, for those who want the numbers. */
-import type { Trace } from "./rollout-view";
-import type { Tokens } from "./token-view";
+import type { Tokens, Trace } from "../../api/shapes";
 
 export function TokenTable({ tokens, calls }: { tokens: Tokens; calls: Trace["calls"] }) {
   return (

@@ -1,6 +1,6 @@
 /** The tokens of a rollout as the trainer saw them: text, mask, log-probability by colour, and which version sampled them. */
 import { useState } from "react";
-import type { components } from "../../api/schema";
+import type { Trace } from "../../api/shapes";
 import { useQuery } from "../../api/use-query";
 import { Card } from "../../design/card";
 import { Empty } from "../../design/empty";
@@ -8,11 +8,9 @@ import { count } from "../../design/format";
 import { Problem } from "../../design/notice";
 import { Pager } from "../../design/pager";
 import { Skeleton } from "../../design/skeleton";
-import type { Trace } from "./rollout-view";
 import { TokenStrip } from "./token-strip";
 import { TokenTable } from "./token-table";
 
-export type Tokens = components["schemas"]["TokensAnswer"];
 const PAGE = 1_024;
 
 export function TokenView({ runId, rolloutId, seat, trace }: { runId: string; rolloutId: string; seat: number; trace: Trace }) {
