@@ -119,6 +119,14 @@ class Newcomer:
         expect(witness).to_be_visible(timeout=RUN_DEADLINE_MS)
         return witness.inner_text(), str(witness.locator("code").get_attribute("title"))
 
+    def sees_the_last_answer(self) -> bool:
+        """Whether the composer, which floats over the end of a long conversation, leaves the newest turn to be read."""
+        last = self.page.locator(".turns > li").last.bounding_box()
+        composer = self.page.locator("form.composer").bounding_box()
+        assert last
+        assert composer
+        return last["y"] + last["height"] <= composer["y"]
+
     def tab(self, name: str) -> None:
         self.page.get_by_role("tab", name=name, exact=True).click()
         expect(self.page.locator(".skeleton")).to_have_count(0)

@@ -60,6 +60,9 @@ def test_a_run_is_followed_live_over_a_restart_and_its_adapter_answers(visit, li
     told, answering = someone.ask("3+4?")
     assert f"adapter version {version}" in told.splitlines()
     assert answering == digest
+    for first in range(1, 7):
+        someone.ask(f"{first}+2?")
+    assert someone.sees_the_last_answer()
     someone.go("Evaluations")
     page.get_by_role("main").locator(f'a[href="/evaluations/{evaluation_id}"]').click()
     expect(page.get_by_text("completed", exact=True).first).to_be_visible()

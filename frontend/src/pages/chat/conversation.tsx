@@ -1,19 +1,38 @@
 /** Turns with one model, each answer with its witness: which weights gave it. */
+import { useLayoutEffect, useRef } from "react";
 import { Badge } from "../../design/badge";
 import { Card } from "../../design/card";
 import { shortDigest } from "../../design/format";
 import { Problem } from "../../design/notice";
 import type { Side, Turn } from "./use-conversation";
 
+/** A reader who is further than this from the end has scrolled away from it, and is left there. */
+const NEAR_PX = 240;
+
 export function Conversation({ side, name }: { side: Side; name: string }) {
+  const end = useFollowedEnd(side.turns);
   return (
     <Card title={name} note={<code>{side.model}</code>}>
       {side.turns.length === 0 && <p className="muted">Nothing asked yet.</p>}
       <ol className="turns" aria-live="polite" aria-busy={side.isBusy}>
-        {side.turns.map((turn, index) => <li key={index}><TurnView turn={turn} isLast={side.isBusy && index === side.turns.length - 1} /></li>)}
+        {side.turns.map((turn, index) => <li key={index} ref={index === side.turns.length - 1 ? end : null}><TurnView turn={turn} isLast={side.isBusy && index === side.turns.length - 1} /></li>)}
       </ol>
     </Card>
   );
+}
+
+/** The newest turn, kept in sight as it grows: above the composer, which the style sheet leaves room for. */
+function useFollowedEnd(turns: Turn[]) {
+  const end = useRef<HTMLLIElement>(null);
+  const last = turns[turns.length - 1];
+  const seen = useRef(0);
+  useLayoutEffect(() => {
+    const isNew = turns.length > seen.current;
+    seen.current = turns.length;
+    const isNear = end.current && end.current.getBoundingClientRect().bottom < window.innerHeight + NEAR_PX;
+    if (isNew || isNear) end.current?.scrollIntoView({ block: "nearest" });
+  }, [turns.length, last?.answer, last?.outcome, last?.problem]);
+  return end;
 }
 
 function TurnView({ turn, isLast }: { turn: Turn; isLast: boolean }) {
