@@ -149,6 +149,6 @@ def metrics_of(tally: Tensor) -> dict[str, float]:
         "mismatch_kl": share("mismatch_kl", "compared"),
         "clamped_fraction": share("clamped", "compared"),
         "masked_fraction": share("masked", "compared"),
-        "zero_advantage_fraction": share("zero_advantage", "rl"),
+        "zero_advantage_token_fraction": share("zero_advantage", "rl"),
         "trained_tokens": sums["trained"],
     }

@@ -152,5 +152,5 @@ def staleness_of(streams: BatchStreams, step: int) -> dict[str, float]:
     (ages from STALENESS_MAX on together)."""
     ages = np.array([step - 1 - sample.versions_P.min() for sample in streams.samples])
     binned = np.minimum(ages, STALENESS_MAX)
-    shares = {f"staleness_share_{age}": float((binned == age).mean()) for age in np.unique(binned)}
-    return {"staleness_mean": float(ages.mean()), "staleness_max": float(ages.max()), **shares}
+    shares = {f"sample_staleness_share_{age}": float((binned == age).mean()) for age in np.unique(binned)}
+    return {"sample_staleness_mean": float(ages.mean()), "sample_staleness_max": float(ages.max()), **shares}

@@ -52,7 +52,8 @@ def cut_metrics(accounted: list[Accounted], *, broken_prefixes: int, groups: Ite
 
 
 def commit_metrics(cut: Mapping[str, float], result: StepResult, times_s: Mapping[str, float]) -> dict[str, float]:
-    """What the STEP event carries. `times_s` holds wait, train and publish; their sum is the step's time."""
+    """What the STEP event carries: figures of rollouts, and the trainer's of samples and tokens, which share no name with them.
+    `times_s` holds wait, train and publish; their sum is the step's time."""
     step_s = sum(times_s.values())
     return {
         **cut,

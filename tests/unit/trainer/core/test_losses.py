@@ -83,7 +83,7 @@ def test_dppo_by_hand():
     assert loss == pytest.approx((-math.exp(0.1) + 1e-3 * 0.01 + 1e-3 * 1.69) / 3, rel=1e-12)
     assert gradient == pytest.approx([(-math.exp(0.1) + 2e-3 * 0.1) / 3, 2e-3 * 1.3 / 3, 0.0], rel=1e-12)
     assert metrics["masked_fraction"] == pytest.approx(1 / 3)
-    assert metrics["zero_advantage_fraction"] == pytest.approx(1 / 3)
+    assert metrics["zero_advantage_token_fraction"] == pytest.approx(1 / 3)
 
 
 def test_ref_kl_pulls_towards_the_reference_with_the_distance_held_fixed():

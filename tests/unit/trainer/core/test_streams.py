@@ -5,7 +5,9 @@ import torch
 
 from trainer.contracts.samples import TrainBatch, TrainSample
 from trainer.core.errors import BadBatch
+from trainer.core.losses import TALLY, metrics_of
 from trainer.core.streams import read_batch, staleness_of
+from trainer.orchestrator.step_metrics import cut_metrics
 
 RUN = "c" + "a" * 24
 
@@ -78,12 +80,17 @@ def test_a_header_that_counts_too_few_is_refused():
         read(sample(), n_rl=1)
 
 
+def test_no_figure_of_the_trainer_has_the_name_of_one_of_the_orchestrator():
+    trainer = staleness_of(read(sample()), 1) | metrics_of(torch.ones(len(TALLY)))
+    assert not trainer.keys() & cut_metrics([], broken_prefixes=0).keys()
+
+
 def test_staleness_counts_versions_behind_the_step():
     streams = read(sample(policy_versions=[5] * 4), sample(policy_versions=[3, 3, 3, 5]), sample(policy_versions=[3] * 4), step=6)
     metrics = staleness_of(streams, 6)
     assert metrics == {
-        "staleness_mean": pytest.approx(4 / 3),
-        "staleness_max": 2.0,
-        "staleness_share_0": pytest.approx(1 / 3),
-        "staleness_share_2": pytest.approx(2 / 3),
+        "sample_staleness_mean": pytest.approx(4 / 3),
+        "sample_staleness_max": 2.0,
+        "sample_staleness_share_0": pytest.approx(1 / 3),
+        "sample_staleness_share_2": pytest.approx(2 / 3),
     }
