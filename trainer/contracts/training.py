@@ -110,6 +110,8 @@ class TrainerHealth(Wire):
     base_digest: Sha256
     slots_total: int
     slots_used: int
+    passes: int = 0
+    """Forward and backward passes so far: who waits for a step can tell a slow trainer from one that hangs."""
 
 
 class TrainerStats(Wire):

@@ -125,6 +125,7 @@ class Evaluation:
             progress_s=lambda: self._progress_s,
             waiting_for=lambda: held_up_by([self._environment], self._place.sessions, self._environment.live_count),
             inflight=lambda: self._environment.live_count,
+            notice=self._place.silence_notice(),
         )
 
     async def _deadline(self) -> None:

@@ -228,6 +228,7 @@ class Run:
         self._newest = Newest(policy, result.adapter_path, result.size_bytes)
         self.progress_s = time.monotonic()
         self._dispatcher.wake()
+        self._place.turn_of(Component.API)
         await self._reports.put(StepReport(record, result, policy, published, train_s))
 
     def _notice_standstill(self, record: StepRecord, result: StepResult) -> None:

@@ -231,6 +231,7 @@ class Training:
             progress_s=lambda: max(self._run.progress_s, self._dispatcher.progress_s, self._evals.progress_s),
             waiting_for=self._dispatcher.waiting_for,
             inflight=lambda: self._book.inflight_count,
+            notice=self._place.silence_notice(),
         )
 
     async def _honour_owner(self) -> None:

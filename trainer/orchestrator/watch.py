@@ -1,4 +1,4 @@
-"""What looks after an attempt while it works: meters its sandboxes, and notices what has been stuck for too long.
+"""What looks after an attempt while it works: meters its sandboxes, notices what has been stuck for too long, and has it named.
 
 Knows limits on silence, one for each component that a run can wait for, and names the one that kept it waiting. Refuses to know
 what the attempt does: it is told whose turn it is and when something last finished. Each limit is longer than every deadline
@@ -15,6 +15,7 @@ from trainer.orchestrator.endings import AttemptOver, failed
 from trainer.orchestrator.engine_gate import EngineGate
 from trainer.orchestrator.evaluation import INFRASTRUCTURE_TRIES
 from trainer.orchestrator.services import CALL_TIMEOUT_S, GIVE_UP_S
+from trainer.orchestrator.silence import SilenceNotice
 from trainer.orchestrator.workplace import Workplace
 
 WATCH_S = 5.0
@@ -38,12 +39,14 @@ def silence_limits_s(*, rollout_s: float, eval_rollout_s: float) -> dict[Compone
         Component.SANDBOX: SANDBOX_S + MARGIN_S,
         Component.QUEUE: QUEUE_S,
         Component.ORCHESTRATOR: called_s + MARGIN_S,
+        Component.API: called_s + MARGIN_S,
     }
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """`progress_s()` is on the monotonic clock; `waiting_for()` says whom unfinished rollouts wait for."""
+    """`progress_s()` is on the monotonic clock; `waiting_for()` says whom unfinished rollouts wait for. `notice` is told of every
+    silence, whose limit is another matter."""
 
     place: Workplace
     gate: EngineGate
@@ -51,6 +54,7 @@ class Watch:
     progress_s: Callable[[], float]
     waiting_for: Callable[[], Component]
     inflight: Callable[[], int]
+    notice: SilenceNotice
 
     async def run(self) -> None:
         """Raises AttemptOver."""
@@ -58,8 +62,15 @@ class Watch:
             await asyncio.sleep(WATCH_S)
             self.place.status.inflight = self.inflight()
             await self.place.report_sandbox_seconds()
+            await self.look(time.monotonic())
             for ending in self.endings(time.monotonic()):
                 raise ending
+
+    async def look(self, now_s: float) -> None:
+        """A machine's silence begins with its turn: that rollouts still come home says nothing about it."""
+        status = self.place.status
+        since_s = max(self.progress_s(), status.since_s) if status.waiting_for in ROLLOUTS else status.since_s
+        await self.notice.look(self._culprit(), now_s - since_s, phase=status.phase, now_s=now_s)
 
     def endings(self, now_s: float) -> Iterator[AttemptOver]:
         """Why the attempt cannot go on, if so."""
@@ -71,7 +82,7 @@ class Watch:
             yield self._stalled(turn, silent_s)
 
     def _stalled(self, turn: Component, silent_s: float) -> AttemptOver:
-        culprit = self.waiting_for() if turn in ROLLOUTS else turn
+        culprit = self._culprit()
         message = (
             f"nothing has finished for {silent_s:.0f} s; the run waits for the {culprit}: {self.place.status.phase} "
             f"({self.place.status.inflight} rollouts in flight)"
@@ -80,3 +91,7 @@ class Watch:
         if culprit is Component.QUEUE:
             return AttemptOver("paused", f"{message}. Resume it when the pool has room.", FailureCode.STALLED, detail)
         return AttemptOver("failed", message, FailureCode.STALLED, detail)
+
+    def _culprit(self) -> Component:
+        turn = self.place.status.waiting_for
+        return self.waiting_for() if turn in ROLLOUTS else turn

@@ -31,6 +31,7 @@ from trainer.orchestrator.runner_life import StartRunner
 from trainer.orchestrator.runner_start import runner_starter
 from trainer.orchestrator.services import Service, pool_headers
 from trainer.orchestrator.sessions import SessionBook
+from trainer.orchestrator.silence import EnginePulse, SilenceNotice, TrainerPulse
 from trainer.orchestrator.token_texts import TokenTexts
 
 Starter = Callable[..., StartRunner]
@@ -102,6 +103,12 @@ class Workplace:
     def proxy(self, environment: str, gate: EngineGate, *, temperature: float, max_tokens: int) -> RolloutProxy:
         pins = self.pins(temperature=temperature, max_tokens=max_tokens)
         return RolloutProxy(environment, policies=self.policies, gate=gate, sessions=self.sessions, pins=pins)
+
+    def silence_notice(self) -> SilenceNotice:
+        """Trainer and engines can be asked whether they are at work."""
+        trainer = TrainerPulse(self.pool_http, self.pool.trainer_url)
+        engine = EnginePulse(self.pool_http, self.pool.inference_urls)
+        return SilenceNotice(self.reporter, {Component.TRAINER: trainer, Component.ENGINE: engine})
 
     async def report_sandbox_seconds(self) -> None:
         events = [event for environment in self.environments.values() for event in environment.take_usage()]

@@ -95,6 +95,7 @@ class Desk:
             base_digest=self.pool.base_digest,
             slots_total=len(self.pool.slots),
             slots_used=self._open_count(),
+            passes=self.loop.counts.packs,
         )
 
     async def stats(self) -> TrainerStats:

@@ -27,6 +27,7 @@ def watch(turn: Component, *, progress_s: float = 0.0, waiting_for: Component = 
         progress_s=lambda: progress_s,
         waiting_for=lambda: waiting_for,
         inflight=lambda: status.inflight,
+        notice=None,
     )
 
 
