@@ -175,3 +175,30 @@ def test_a_warm_start_stays_inside_the_team_and_the_artifact_root(tmp_path):
         with pytest.raises(NotServable, match=why):
             pool.open(run_id("child"), run_spec, init_from=source)
         assert pool.find(run_id("child")) is None
+
+
+@pytest.mark.parametrize("others", [(), (run_id("beside"),)])
+@pytest.mark.parametrize("strict", [False, True])
+def test_after_stop_and_resume_every_loss_is_that_of_the_run_that_went_on(tmp_path, others, strict):
+    """Moments, decay, schedule and packs go on as they were, for one run and for two that share every pack: K steps, bit for bit.
+    A configuration with weight decay, since it must be the run's own and not the checkpoint's."""
+    runs = (RUN, *others)
+    settings = spec(optimizer=OptimizerSpec(learning_rate=3e-3, warmup_steps=2, weight_decay=0.05))
+    batches = {run: recorded(run, 8, seed=number, count=4) for number, run in enumerate(runs)}
+
+    def steps(pool, numbers) -> list[list[float]]:
+        results = [step_together(pool, [batches[run][number] for run in runs]) for number in numbers]
+        return [[(one.metrics["loss"], one.metrics["grad_norm"], one.adapter_digest) for one in step] for step in results]
+
+    def opened(root):
+        pool = new_pool(root, strict=strict)
+        for run in runs:
+            pool.open(run, settings)
+        return pool
+
+    expected = steps(opened(tmp_path / "straight"), range(8))
+    stopped = opened(tmp_path / "stopped")
+    told = steps(stopped, range(4))
+    for run in runs:
+        stopped.checkpoint(run)
+    assert told + steps(opened(tmp_path / "stopped"), range(4, 8)) == expected

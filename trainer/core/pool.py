@@ -16,7 +16,7 @@ from trainer.contracts.samples import TrainBatch
 from trainer.contracts.training import CheckpointWritten, RunOpened, StepResult
 from trainer.core.batch_log import BatchLog
 from trainer.core.checkpoints import CheckpointStore
-from trainer.core.durable import write_file
+from trainer.core.durable import sweep_temporaries, write_file
 from trainer.core.errors import NoFreeSlot, NotServable, RunMismatch, RunNotOpen, StepOutOfOrder
 from trainer.core.llama import Llama
 from trainer.core.losses import metrics_of
@@ -26,6 +26,9 @@ from trainer.core.streams import read_batch, staleness_of
 from trainer.core.tenants import SPEC_NAME, RunSpec, Tenant
 from trainer.core.versions import StepOutcome, VersionStore
 from trainer.core.warm_start import warm_start
+
+OWN_FOLDERS = ("adapters", "checkpoints", "batches")
+"""Of a run's folder: where the trainer alone writes."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,7 @@ class Pool:
         self._check_servable(spec)
         tenant = Tenant(run_id, spec, self.model.targets, self.model.dtype)
         self._check_spec(run_id, spec)
+        self._sweep(self._spec_path(run_id).parent)
         self._load(tenant, init_from)
         write_file(self._spec_path(run_id), spec.model_dump_json(indent=2).encode())
         self.slots[self.slots.index(None)] = tenant
@@ -175,6 +179,11 @@ class Pool:
         return self.checkpoints.write(run_id, tenant.step, tenant.spec.lora, tenant.state())
 
     # How a run is found again
+
+    def _sweep(self, folder: Path) -> None:
+        sweep_temporaries(folder, below=False)
+        for name in OWN_FOLDERS:
+            sweep_temporaries(folder / name)
 
     def _check_servable(self, spec: RunSpec) -> None:
         """Refuse before the run starts what no engine of the pool could load after it."""

@@ -98,6 +98,7 @@ class Run:
         """Claim the trainer's slot, replay what was not reported, publish the newest version."""
         self._place.phase("claiming a slot on the trainer", Component.TRAINER)
         opened = await self._trainer.open()
+        await asyncio.to_thread(self._journal.sweep)
         self._step = opened.step
         replayed = await self._replay(opened)
         if not replayed:
@@ -107,6 +108,8 @@ class Run:
             self._dispatcher.resume_at(newest.cursors)
             self._scorer.restore(newest.algorithm_state)
         self._dispatcher.next_step = self._step + 1
+        if self._step and self._step % self._config.checkpoints.interval == 0:
+            await self._checkpoint()  # the attempt before may have died between the checkpoint and its report
 
     async def train(self) -> None:
         """Step until the last one. Raises AttemptOver."""
@@ -202,7 +205,9 @@ class Run:
             batch=cut.batch,
             rollouts=rollout_batch(accounted, step=step, texts=self._place.texts),
             usage=rollout_usage(accounted, sequence=str(step)),
-            metrics=cut_metrics(accounted, broken_prefixes=cut.broken_prefixes, groups=groups) | self._filters.take_counts(),
+            metrics=cut_metrics(accounted, broken_prefixes=cut.broken_prefixes, groups=groups)
+            | self._filters.take_counts()
+            | self._dispatcher.limit.take_metrics(),
             cursors=self._dispatcher.cursors(),
             algorithm_state=self._scorer.state(),
             wait_s=wait_s,

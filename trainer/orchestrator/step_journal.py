@@ -5,7 +5,6 @@ record of a step is the one that counts, because the trainer refuses an older at
 until the next step has been reported, so that the newest one always tells where the tasks went on.
 """
 
-import os
 import re
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import zstandard
 from trainer.contracts.base import PublicId, Wire
 from trainer.contracts.internal import RolloutBatch, UsageIn
 from trainer.contracts.samples import TrainBatch
+from trainer.core.durable import sweep_temporaries, write_file
 
 RECORD_BYTES_MAX = 1 << 30
 _NAME = re.compile(r"^step-(\d+)\.attempt-(\d+)\.json\.zst$")
@@ -41,15 +41,9 @@ class StepJournal:
         self._folder = artifact_root / "runs" / run_id / "steps"
 
     def write(self, record: StepRecord) -> None:
-        """Durable once this returns: written aside, flushed, renamed."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        path = self._folder / f"step-{record.step}.attempt-{record.attempt}.json.zst"
-        aside = path.with_suffix(".tmp")
-        with open(aside, "wb") as file:
-            file.write(zstandard.ZstdCompressor(level=3).compress(record.model_dump_json().encode()))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, path)
+        """Durable once this returns; before, it is not there."""
+        data = zstandard.ZstdCompressor(level=3).compress(record.model_dump_json().encode())
+        write_file(self._path(record.step, record.attempt), data)
 
     def read(self, step: int) -> StepRecord | None:
         """The record of a step by its newest attempt."""
@@ -59,6 +53,10 @@ class StepJournal:
     def newest(self) -> StepRecord | None:
         steps = [step for step, _ in self._entries()]
         return self.read(max(steps)) if steps else None
+
+    def sweep(self) -> None:
+        """Remove what an attempt that was killed in `write` left."""
+        sweep_temporaries(self._folder)
 
     def forget_before(self, step: int) -> None:
         """Remove the records of steps that have been reported."""

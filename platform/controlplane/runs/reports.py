@@ -105,7 +105,9 @@ def _rollout_rows(run: Run, rollout_step: RolloutStep, batch: RolloutBatch) -> l
 
 
 def record_checkpoint(run: Run, report: CheckpointReport) -> None:
-    """A checkpoint of a step is reported again after a replay: it then has the same place and, maybe, other bytes."""
+    """A checkpoint that is reported again changes nothing; after a replay it has the same place and, maybe, other bytes."""
+    if Checkpoint.objects.filter(run=run, step=report.step, digest=report.digest).exists():
+        return
     Checkpoint.objects.update_or_create(
         run=run,
         step=report.step,
