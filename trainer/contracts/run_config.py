@@ -211,7 +211,7 @@ class RunConfig(Documented):
     rollouts_per_example: Annotated[int, Field(ge=1, le=GROUP_MAX)] = 8
     """Size of a group: rollouts of one task, whose rewards are compared."""
     max_inflight_rollouts: Annotated[int, Field(ge=1, le=BATCH_MAX * 4)] | None = None
-    """Rollouts under way at once. Default: one batch."""
+    """At most so many rollouts are under way at once; fewer while the engines queue (see training). Default: one batch."""
     oversampling_factor: Annotated[float, Field(ge=1, le=8)] | None = None
     """The same as a multiple of `batch_size`; one of the two, not both."""
     max_off_policy_steps: Annotated[int, Field(ge=0, le=1024)] = 8

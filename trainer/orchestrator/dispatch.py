@@ -16,6 +16,7 @@ from trainer.contracts.events import Component
 from trainer.contracts.rollouts import RolloutRequest
 from trainer.contracts.run_config import RunConfig
 from trainer.contracts.teaching import sampling_of
+from trainer.orchestrator.concurrency import InflightLimit
 from trainer.orchestrator.engine_gate import EngineGate
 from trainer.orchestrator.environments import held_up_by
 from trainer.orchestrator.failure_window import FailureWindow
@@ -38,12 +39,11 @@ ScoreGroup = Callable[[Group], Awaitable[None]]
 """Sets the lessons of a complete group's valid rollouts."""
 
 
-def inflight_limit(config: RunConfig) -> int:
-    """Rollouts in flight at once. One batch by default: while the trainer steps, the next batch is being made."""
-    if config.max_inflight_rollouts is not None:
-        return config.max_inflight_rollouts
+def inflight_limit(config: RunConfig) -> InflightLimit:
+    """Rollouts in flight at once. At most one batch by default: while the trainer steps, the next batch is being made."""
     largest = max(config.group_size_of(ref) for ref in config.environments)
-    return max(largest, round(config.batch_size * (config.oversampling_factor or 1.0)))
+    most = config.max_inflight_rollouts or round(config.batch_size * (config.oversampling_factor or 1.0))
+    return InflightLimit(floor=largest, ceiling=most)
 
 
 class Dispatcher:
@@ -81,7 +81,7 @@ class Dispatcher:
         self._filters = filters
         self._valid_min = valid_min
         self._generators = generators
-        self._limit = inflight_limit(config)
+        self.limit = inflight_limit(config)
         self._group_max = max(config.group_size_of(ref) for ref in config.environments)
         self._window = FailureWindow(size=config.batch_size, fraction=config.failure_pause_fraction)
         self._wake = asyncio.Event()
@@ -134,9 +134,9 @@ class Dispatcher:
         self._wake.set()
 
     def _has_room(self) -> bool:
-        if self._book.inflight_count + self._group_max > self._limit and self._book.inflight_count:
+        if self._book.inflight_count + self._group_max > self.limit.value and self._book.inflight_count:
             return False
-        if self._book.outstanding_count >= self._limit + self._config.batch_size:
+        if self._book.outstanding_count >= self.limit.value + self._config.batch_size:
             return False
         return self._rule.may_dispatch(
             version=self._policies.current.version, next_step=self.next_step, outstanding=self._book.outstanding_count

@@ -17,6 +17,7 @@ from trainer.contracts.run_config import AlgorithmChoice, EnvironmentRef, RunCon
 from trainer.contracts.teaching import generator_of, own_sampling, sampling_of
 from trainer.orchestrator.dispatch import Dispatcher
 from trainer.orchestrator.endings import AttemptOver, ending_of, failed
+from trainer.orchestrator.engine_loads import EngineLoads
 from trainer.orchestrator.environments import Environment
 from trainer.orchestrator.group_book import GroupBook
 from trainer.orchestrator.group_rewards import GroupRewards
@@ -114,6 +115,7 @@ class Training:
             await self._teachers.load()
             for environment in self._place.environments.values():
                 tasks.create_task(environment.supervise(), name=f"supervise {environment.name}")
+            tasks.create_task(self._engine_loads().run(), name="engine loads")
             tasks.create_task(self._dispatcher.run(), name="dispatch")
             tasks.create_task(self._run.train(), name="train")
 
@@ -218,6 +220,12 @@ class Training:
         async with asyncio.TaskGroup() as tasks:
             for environment in self._place.environments.values():
                 tasks.create_task(environment.start(), name=f"start {environment.name}")
+
+    def _engine_loads(self) -> EngineLoads:
+        place, dispatcher = self._place, self._dispatcher
+        return EngineLoads(
+            place.pool_http, place.pool.inference_urls, dispatcher.limit, lambda: self._book.inflight_count, dispatcher.wake
+        )
 
     def _watch(self) -> Watch:
         plan = self._config.eval.environments if self._config.eval else []
