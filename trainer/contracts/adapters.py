@@ -11,6 +11,8 @@ MANIFEST_NAME = "manifest.json"
 WEIGHTS_NAME = "adapter_model.safetensors"
 CONFIG_NAME = "adapter_config.json"
 RANK_MAX = 256
+FORMAT: Literal[2] = 2
+"""Of the manifests that this release writes; `trainer.contracts.manifests` reads the one before too."""
 
 
 class LoraSpec(Wire):
@@ -29,7 +31,8 @@ class FileEntry(Wire):
 class AdapterManifest(Wire):
     """`adapter_digest` is the sha256 of the weights file; an engine that loads the version verifies it."""
 
-    format: Literal["rootstock.adapter/1"] = "rootstock.adapter/1"
+    kind: Literal["rootstock.adapter"] = "rootstock.adapter"
+    format: Literal[2] = FORMAT
     run_id: PublicId
     team_id: PublicId
     version: Annotated[int, Field(ge=0)]
@@ -44,8 +47,11 @@ class AdapterManifest(Wire):
 class CheckpointManifest(Wire):
     """Everything a run needs to go on: adapter, moments, RNG, counters. Committed once this manifest exists."""
 
-    format: Literal["rootstock.checkpoint/1"] = "rootstock.checkpoint/1"
+    kind: Literal["rootstock.checkpoint"] = "rootstock.checkpoint"
+    format: Literal[2] = FORMAT
     run_id: PublicId
+    team_id: PublicId | None = None
+    """None in one of format 1: then the run's specification names the team."""
     step: Annotated[int, Field(ge=0)]
     base_digest: Sha256
     lora: LoraSpec

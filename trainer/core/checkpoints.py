@@ -15,8 +15,10 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from trainer.contracts.adapters import MANIFEST_NAME, CheckpointManifest, LoraSpec, checkpoint_path
+from trainer.contracts.manifests import UnknownFormat, read_checkpoint_manifest
 from trainer.contracts.training import CheckpointWritten
 from trainer.core.durable import entry_of, read_verified, write_folder
+from trainer.core.errors import UnknownState
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +44,7 @@ class CheckpointStore:
         self.root = root
         self.base_digest = base_digest
 
-    def write(self, run_id: str, step: int, lora: LoraSpec, tensors: dict[str, Tensor]) -> CheckpointWritten:
+    def write(self, run_id: str, team_id: str, step: int, lora: LoraSpec, tensors: dict[str, Tensor]) -> CheckpointWritten:
         """Commit the state after `step`, or return the checkpoint that is there."""
         if tensors.keys() != TENSORS:
             raise ValueError(f"a checkpoint holds {sorted(TENSORS)}, not {sorted(tensors)}")
@@ -51,6 +53,7 @@ class CheckpointStore:
             state = save(tensors)
             manifest = CheckpointManifest(
                 run_id=run_id,
+                team_id=team_id,
                 step=step,
                 base_digest=self.base_digest,
                 lora=lora,
@@ -61,7 +64,9 @@ class CheckpointStore:
         return self._written(run_id, step)
 
     def newest(self, run_id: str) -> Checkpoint | None:
-        """The committed checkpoint of the highest step, by number; one whose files do not match its manifest is passed over."""
+        """The committed checkpoint of the highest step, by number; one whose files do not match its manifest is passed over.
+
+        Raises UnknownState for one that another release wrote: what it holds must not be trained over."""
         folder = self.root / checkpoint_path(run_id, 0)
         steps = sorted((int(m[1]) for p in folder.parent.glob("step-*") if (m := _FOLDER.match(p.name))), reverse=True)
         for step in steps:
@@ -70,13 +75,15 @@ class CheckpointStore:
                 continue
             try:
                 return self.read(path)
+            except UnknownFormat as problem:
+                raise UnknownState(f"checkpoint step-{step} of run {run_id}: {problem}") from problem
             except (OSError, ValueError) as problem:
                 log.error("checkpoint step-%d of run %s is unreadable, going on with an older one: %s", step, run_id, problem)
         return None
 
     def read(self, folder: Path) -> Checkpoint:
         """Raises ValueError for files or a manifest that do not fit."""
-        manifest = CheckpointManifest.model_validate_json((folder / MANIFEST_NAME).read_bytes())
+        manifest = read_checkpoint_manifest((folder / MANIFEST_NAME).read_bytes())
         if manifest.base_digest != self.base_digest:
             raise ValueError(f"written on base weights {manifest.base_digest[:12]}, these are {self.base_digest[:12]}")
         tensors = load(read_verified(folder, STATE_NAME, manifest.files[STATE_NAME]))
@@ -87,7 +94,7 @@ class CheckpointStore:
     def _written(self, run_id: str, step: int) -> CheckpointWritten:
         path = checkpoint_path(run_id, step)
         manifest = (self.root / path / MANIFEST_NAME).read_bytes()
-        files = CheckpointManifest.model_validate_json(manifest).files
+        files = read_checkpoint_manifest(manifest).files
         return CheckpointWritten(
             run_id=run_id,
             step=step,

@@ -48,3 +48,9 @@ class RunMismatch(TrainerRefusal):
     """A run is opened again under another specification: its batch log would no longer replay to its adapter."""
 
     code = "run_mismatch"
+
+
+class UnknownState(TrainerRefusal):
+    """A run's files were written by a release that this one does not understand; the text names the format and the way out."""
+
+    code = "unknown_state"

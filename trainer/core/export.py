@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 
 from trainer.contracts.adapters import CONFIG_NAME, MANIFEST_NAME, WEIGHTS_NAME, AdapterManifest
 from trainer.contracts.catalogue import load_catalogue, model_folder, weights_digest
+from trainer.contracts.manifests import read_adapter_manifest
 from trainer.core.adapters import Adapter
 from trainer.core.durable import read_verified
 from trainer.core.errors import NotServable
@@ -77,7 +78,7 @@ def _manifest(version: Path) -> AdapterManifest:
     path = version / MANIFEST_NAME
     if not path.is_file():
         raise ExportError(f"{version} is no committed adapter version: it has no {MANIFEST_NAME}")
-    return AdapterManifest.model_validate_json(path.read_bytes())
+    return read_adapter_manifest(path.read_bytes())
 
 
 def _copy_files(source: Path, folder: Path) -> None:

@@ -176,7 +176,7 @@ class Pool:
 
     def checkpoint(self, run_id: str) -> CheckpointWritten:
         tenant = self.tenant(run_id)
-        return self.checkpoints.write(run_id, tenant.step, tenant.spec.lora, tenant.state())
+        return self.checkpoints.write(run_id, tenant.spec.team_id, tenant.step, tenant.spec.lora, tenant.state())
 
     # How a run is found again
 
@@ -201,7 +201,7 @@ class Pool:
         elif init_from is not None and not self._spec_path(tenant.run_id).exists():
             warm_start(tenant, init_from, self.versions, self.checkpoints)
             # The source may be gone by the time the run must be found again; a start from a seed needs no such copy.
-            self.checkpoints.write(tenant.run_id, 0, tenant.spec.lora, tenant.state())
+            self.checkpoints.write(tenant.run_id, tenant.spec.team_id, 0, tenant.spec.lora, tenant.state())
 
     def _check_spec(self, run_id: str, spec: RunSpec) -> None:
         """Raises RunMismatch when the run was first opened under another specification."""

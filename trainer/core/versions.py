@@ -13,10 +13,11 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from trainer.contracts.adapters import CONFIG_NAME, MANIFEST_NAME, WEIGHTS_NAME, AdapterManifest, LoraSpec, adapter_path
+from trainer.contracts.manifests import UnknownFormat, read_adapter_manifest
 from trainer.contracts.training import StepResult
 from trainer.core.adapters import Adapter, TargetShape
 from trainer.core.durable import entry_of, read_verified, write_folder
-from trainer.core.errors import NotServable
+from trainer.core.errors import NotServable, UnknownState
 from trainer.core.llama import module_path
 
 RESULT_NAME = "step_result.json"
@@ -129,9 +130,12 @@ class VersionStore:
         return result
 
     def manifest(self, run_id: str, version: int) -> AdapterManifest | None:
-        """None while the version is not committed."""
+        """None while the version is not committed. Raises UnknownState for one that another release wrote."""
         path = self._folder(run_id, version) / MANIFEST_NAME
-        return AdapterManifest.model_validate_json(path.read_bytes()) if path.exists() else None
+        try:
+            return read_adapter_manifest(path.read_bytes()) if path.exists() else None
+        except UnknownFormat as problem:
+            raise UnknownState(f"version {version} of run {run_id}: {problem}") from problem
 
     def result(self, run_id: str, step: int) -> StepResult | None:
         """What the step that made this version answered."""

@@ -4,10 +4,10 @@ Knows which of the two a folder is and whose it is. Refuses folders outside the 
 base model. Only parameters are taken: the new run's optimizer, schedule and step are its own.
 """
 
-import json
 from pathlib import Path
 
-from trainer.contracts.adapters import MANIFEST_NAME, AdapterManifest
+from trainer.contracts.adapters import MANIFEST_NAME
+from trainer.contracts.manifests import ADAPTER_KIND, manifest_kind, read_adapter_manifest
 from trainer.core.checkpoints import CheckpointStore
 from trainer.core.errors import NotServable
 from trainer.core.tenants import SPEC_NAME, RunSpec, Tenant
@@ -26,20 +26,24 @@ def warm_start(tenant: Tenant, path: str, versions: VersionStore, checkpoints: C
 
 
 def _load(tenant: Tenant, folder: Path, versions: VersionStore, checkpoints: CheckpointStore) -> None:
-    described = json.loads((folder / MANIFEST_NAME).read_bytes())
-    if str(described.get("format", "")).startswith("rootstock.adapter/"):
-        manifest = AdapterManifest.model_validate(described)
+    described = (folder / MANIFEST_NAME).read_bytes()
+    if manifest_kind(described) == ADAPTER_KIND:
+        manifest = read_adapter_manifest(described)
         _check_owner(tenant, manifest.team_id)
         if manifest.base_digest != versions.base_digest:
             raise NotServable(f"it was trained on base weights {manifest.base_digest[:12]}")
         versions.load(manifest, tenant.adapter)
         return
     checkpoint = checkpoints.read(folder)
-    spec = RunSpec.model_validate_json((folder.parent.parent / SPEC_NAME).read_bytes())
-    _check_owner(tenant, spec.team_id)
-    if spec.lora != tenant.spec.lora:
+    _check_owner(tenant, checkpoint.manifest.team_id or _run_team(folder))
+    if checkpoint.manifest.lora != tenant.spec.lora:
         raise NotServable("its LoRA shape is another")
     tenant.adapter.params_P.copy_(checkpoint.tensors["params"])
+
+
+def _run_team(checkpoint: Path) -> str:
+    """Whose run it was, as the run's specification says beside a checkpoint of format 1."""
+    return RunSpec.model_validate_json((checkpoint.parent.parent / SPEC_NAME).read_bytes()).team_id
 
 
 def _check_owner(tenant: Tenant, team_id: str) -> None:

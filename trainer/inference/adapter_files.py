@@ -17,6 +17,7 @@ from safetensors.torch import load
 from torch import Tensor
 
 from trainer.contracts.adapters import CONFIG_NAME, MANIFEST_NAME, WEIGHTS_NAME, AdapterManifest
+from trainer.contracts.manifests import UnknownFormat, read_adapter_manifest
 from trainer.inference.errors import AdapterFilesMissing, InvalidAdapter
 from trainer.inference.lora import AdapterWeights, Dimensions, LoraLayout, rank_class, targets_of
 
@@ -45,9 +46,13 @@ class AdapterReader:
 
     def manifest(self, folder: Path) -> AdapterManifest:
         try:
-            manifest = AdapterManifest.model_validate_json(self._read(folder / MANIFEST_NAME))
+            manifest = read_adapter_manifest(self._read(folder / MANIFEST_NAME))
+        except UnknownFormat as error:
+            raise InvalidAdapter(str(error), code="unknown_format") from error
         except ValidationError as error:
             raise InvalidAdapter(f"{MANIFEST_NAME} is not a valid manifest: {error.errors()[0]['msg']}") from error
+        except ValueError as error:
+            raise InvalidAdapter(f"{MANIFEST_NAME} is not a valid manifest: {error}") from error
         if manifest.base_digest != self._base_digest:
             raise InvalidAdapter(
                 f"the adapter was trained on base weights {manifest.base_digest}, this engine serves {self._base_digest}",

@@ -36,6 +36,7 @@ STATUS_OF = {
     "stale_lease": 409,
     "step_out_of_order": 409,
     "run_mismatch": 409,
+    "unknown_state": 409,
     "too_large": 413,
 }
 Body = TypeVar("Body", bound=BaseModel)
