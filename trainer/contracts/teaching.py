@@ -12,6 +12,8 @@ TAUGHT = frozenset({"opd", "sft"})
 """Algorithms that learn from a teacher."""
 FED_BY_OTHERS = frozenset({"sft"})
 """Algorithms whose rollouts the policy does not make. Every other one compares the policy with what it sampled itself."""
+SCORED = frozenset({"opd", "opsd"})
+"""Algorithms that ask the engines for the log-probabilities of given tokens."""
 
 Location = tuple[str | int, ...]
 

@@ -14,6 +14,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m workers.embedded.database")
     for name in ("--pool", "--model", "--trainer-url", "--inference-url"):
         parser.add_argument(name, required=True)
+    parser.add_argument("--engine", default="torch")
     options = parser.parse_args()
     django.setup()
     call_command("bootstrap_database")
@@ -25,6 +26,7 @@ def main() -> None:
         trainer_url=options.trainer_url,
         pool_url=options.inference_url,
         inference_url=[options.inference_url],
+        engine=options.engine,
         artifact_root=os.environ["ROOTSTOCK_ARTIFACT_ROOT"],
     )
 

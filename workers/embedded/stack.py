@@ -212,7 +212,7 @@ class Stack:
     def migrate(self) -> None:
         """Roles, schema and the pool's row, in one process: starting Django three times would take longer than the work."""
         command = [sys.executable, "-m", "workers.embedded.database", "--pool", POOL_NAME, "--model", self.model]
-        command += ["--trainer-url", self.url("trainer"), "--inference-url", self.url("inference")]
+        command += ["--engine", self.engine, "--trainer-url", self.url("trainer"), "--inference-url", self.url("inference")]
         done = subprocess.run(command, env=self.environment(), capture_output=True, text=True, check=False, timeout=300)
         if done.returncode != 0:
             raise StackError(f"preparing the database failed: {(done.stderr or done.stdout)[-3000:]}")

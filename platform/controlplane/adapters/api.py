@@ -9,7 +9,8 @@ from controlplane.adapters.models import Adapter
 from controlplane.adapters.schemas import AdapterAnswer, AdapterList, AdapterQuery, AdapterRow, DeployableModels, ModelLimits
 from controlplane.core.schemas import query_parameters, read_query, render
 from controlplane.core.views import ApiView
-from controlplane.pools.queries import base_models_served
+from controlplane.pools.limits import limits_of
+from controlplane.pools.queries import pools
 from controlplane.teams.actors import actor_in
 from trainer.contracts.catalogue import load_catalogue
 
@@ -69,10 +70,17 @@ class DeployableModelsView(ApiView):
     @extend_schema(operation_id="deployable_models", responses=DeployableModels)
     def get(self, request: Request) -> Response:
         """Base models that adapters can be deployed on, with their limits."""
-        served = base_models_served()
-        specs = [spec for spec in load_catalogue().values() if spec.id in served]
-        limits = {spec.id: ModelLimits(rank_max=spec.rank_max, target_modules=list(spec.target_modules)) for spec in specs}
-        return render(DeployableModels(models=[spec.id for spec in specs], limits=limits))
+        found = {pool.base_model: limits_of(pool) for pool in pools() if pool.base_model in load_catalogue()}
+        limits = {
+            name: ModelLimits(
+                rank_max=one.rank_max,
+                target_modules=list(one.target_modules),
+                context_tokens=one.context_tokens,
+                engine=one.engine,
+            )
+            for name, one in found.items()
+        }
+        return render(DeployableModels(models=list(limits), limits=limits))
 
 
 def _adapter(adapter: Adapter) -> Response:

@@ -76,6 +76,8 @@ class AdapterList(Answer):
 class ModelLimits(Answer):
     rank_max: int
     target_modules: list[str]
+    context_tokens: int
+    engine: str
 
 
 class DeployableModels(Answer):

@@ -9,6 +9,7 @@ from controlplane.adapters.preflight import servable_problems
 from controlplane.core import outbox
 from controlplane.core.clock import now
 from controlplane.core.errors import Conflict
+from controlplane.pools.limits import limits_of
 from controlplane.runs.access import access_checkpoint
 from controlplane.runs.models import Run
 from controlplane.teams.actors import Actor
@@ -108,10 +109,10 @@ def record_trouble(adapter_id: str, generation: int, *, error: str, is_final: bo
 
 
 def _deploy(adapter: Adapter) -> Adapter:
-    spec = load_catalogue().get(adapter.base_model)
-    if spec is None or adapter.pool_id is None:
+    if adapter.base_model not in load_catalogue() or adapter.pool is None:
         raise NotServable(f"{adapter.base_model} is not served here any more")
-    problems = servable_problems(spec, lora_rank=adapter.lora_rank, target_modules=adapter.target_modules)
+    described = {"r": adapter.lora_rank, "target_modules": adapter.target_modules}
+    problems = servable_problems(limits_of(adapter.pool), described)
     if problems:
         raise NotServable("; ".join(problems))
     if not adapter.is_wanted or adapter.deployment_status == DeploymentStatus.DEPLOY_FAILED:

@@ -12,6 +12,13 @@ SUBJECT_KINDS = [("run", "run"), ("eval", "evaluation"), ("release", "release ch
 NAME_LENGTH_MAX = 64
 
 
+class Engine(models.TextChoices):
+    """What samples tokens in a pool."""
+
+    TORCH = "torch"
+    VLLM = "vllm"
+
+
 class Pool(PublicIdModel):
     """One trainer, its engines and the folder that they share, for one base model. Operators make pools; teams only use them."""
 
@@ -21,6 +28,12 @@ class Pool(PublicIdModel):
     pool_url = models.CharField(max_length=255)
     inference_urls = models.JSONField(default=list)
     artifact_root = models.CharField(max_length=1024)
+    engine = models.CharField(max_length=16, choices=Engine, default=Engine.TORCH)
+    rank_max = models.PositiveIntegerField(null=True)
+    """Where the machines are set below the base model's own limit; so for the context."""
+    context_tokens = models.PositiveIntegerField(null=True)
+    target_modules = models.JSONField(default=list)
+    """Modules that the engines take adapters on; empty for all of the base model's."""
     run_slots = models.PositiveIntegerField(default=8)
     """Runs that train at once: never more than the trainer has slots."""
     eval_slots = models.PositiveIntegerField(default=4)

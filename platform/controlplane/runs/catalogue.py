@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from controlplane.pools.limits import limits_of
 from controlplane.pools.models import Pool
 from controlplane.pools.queries import live_count, pools
 from controlplane.runs.schemas import ModelAnswer
@@ -14,6 +15,7 @@ def trainable_models() -> list[ModelAnswer]:
 
 def _render(pool: Pool) -> ModelAnswer:
     spec = load_catalogue()[pool.base_model]
+    limits = limits_of(pool)
     prices = spec.prices_usd_per_mtok
     return ModelAnswer(
         name=spec.id,
@@ -23,8 +25,10 @@ def _render(pool: Pool) -> ModelAnswer:
         inference_output_price_per_mtok=float(prices.output),
         display_name=spec.display_name,
         description=spec.description,
-        context_tokens=spec.context_tokens,
-        rank_max=spec.rank_max,
+        context_tokens=limits.context_tokens,
+        rank_max=limits.rank_max,
+        target_modules=list(limits.target_modules),
+        engine=limits.engine,
     )
 
 

@@ -12,15 +12,17 @@ from controlplane.hub.models import Release
 from controlplane.hub.queries import release_spec
 from controlplane.pools.access import pool_for_model
 from controlplane.pools.errors import NoPool
+from controlplane.pools.limits import limits_of
 from controlplane.pools.models import Pool
 from controlplane.runs import access
 from controlplane.runs.algorithm_choices import check_algorithms
+from controlplane.runs.pool_limits import check_pool_limits
 from controlplane.runs.replays import check_replays
 from controlplane.runs.request import RunRequest
 from controlplane.runs.teachers import check_teaching, resolve_teachers
 from controlplane.teams.actors import Actor
 from trainer.contracts.base import new_id
-from trainer.contracts.catalogue import BaseModelSpec, load_catalogue
+from trainer.contracts.catalogue import load_catalogue
 from trainer.contracts.run_config import EnvironmentRef, RunConfig
 
 Location = tuple[str | int, ...]
@@ -41,7 +43,7 @@ class RunPlan:
 def plan_run(actor: Actor, request: RunRequest) -> RunPlan:
     """Raises Invalid or NotFound naming the field or the object that is wrong."""
     pool = check_model(request.config.model.name, ("body", "model", "name"))
-    _check_limits(request.config, load_catalogue()[pool.base_model])
+    check_pool_limits(request.config, limits_of(pool))
     check_teaching(request.config)
     check_algorithms(request.config)
     teachers = resolve_teachers(actor, request.config)
@@ -60,14 +62,6 @@ def check_model(name: str, loc: Location) -> Pool:
         return pool_for_model(name)
     except NoPool:
         raise Invalid(loc, f"no pool of this installation runs {name!r}") from None
-
-
-def _check_limits(config: RunConfig, model: BaseModelSpec) -> None:
-    if config.lora_rank > model.rank_max:
-        raise Invalid(("body", "lora_rank"), f"{config.lora_rank} is above the limit of {model.id}, {model.rank_max}")
-    if config.max_tokens >= model.context_tokens:
-        limit = f"leaves no room for a prompt in the {model.context_tokens} tokens of {model.id}"
-        raise Invalid(("body", "max_tokens"), f"{config.max_tokens} {limit}")
 
 
 def _pin_environments(actor: Actor, request: RunRequest) -> tuple[RunConfig, list[str]]:

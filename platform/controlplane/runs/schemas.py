@@ -211,6 +211,8 @@ class ModelAnswer(CamelAnswer):
     description: str
     context_tokens: int
     rank_max: int
+    target_modules: list[str]
+    engine: str
 
 
 class ModelsAnswer(Answer):
