@@ -76,6 +76,8 @@ class FailureCode(StrEnum):
     """Why a run or evaluation ended or paused; the text beside it says what to do."""
 
     ENVIRONMENT_BROKEN = "environment_broken"
+    DATASET_REFUSED = "dataset_refused"
+    """The model can take too few of a dataset's rows."""
     ENVIRONMENT_FAILING = "environment_failing"
     """More than the allowed share of rollouts failed by the environment's own making."""
     ROLLOUTS_LOST = "rollouts_lost"

@@ -2,6 +2,7 @@
 
   GET  /attempt      -> AttemptSpec                     what to do
   GET  /replays/{environment}/{step} -> ReplayPage      of a run that `replays` names for that environment
+  GET  /datasets/{index} -> the file                    that `run.datasets` names there
   POST /heartbeat    Heartbeat -> HeartbeatReply        extends the lease; answers the desired state
   POST /events       EventBatch -> {"accepted": n}      run event log, idempotent by (attempt, sequence)
   POST /usage        UsageBatch -> UsageReceipt         meter events, idempotent by (kind, sequence) inside subject and segment
@@ -21,6 +22,7 @@ from pydantic import Field
 
 from trainer.contracts.base import PublicId, Sha256, Wire
 from trainer.contracts.catalogue import BaseModelSpec
+from trainer.contracts.datasets import DatasetSpec
 from trainer.contracts.events import EventKind, FailureCode, Meter
 from trainer.contracts.rollouts import ReleaseSpec
 from trainer.contracts.run_config import EvalConfig, RunConfig
@@ -90,6 +92,8 @@ class AttemptSpec(Wire):
     """One per entry of `run.environments`, None where nobody teaches; empty when there is no teacher at all."""
     replays: list[ReplaySpec | None] = []
     """One per entry of `run.environments`, None where rollouts are made; empty when nothing is replayed."""
+    datasets: list[DatasetSpec] = []
+    """One per entry of `run.datasets`."""
     init_from: str | None = None
     resume_step: int = 0
     """Newest step whose report the control plane holds."""

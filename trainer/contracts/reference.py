@@ -20,8 +20,8 @@ Every field, its limits and its default, written from the code (`python -m train
 `prime train FILE --a.b VALUE` sets any of them behind the file. A field that is not here is refused by name, as is a value out of
 its range.
 
-In a file, `[[env]]` tables are the environments and `[sampling]` holds `max_tokens` and `temperature`. In a request body the
-first are `environments`, and the other two stand at the top.
+In a file, `[[env]]` tables are the environments, `[[dataset]]` tables the datasets, and `[sampling]` holds `max_tokens` and
+`temperature`. In a request body the first two are `environments` and `datasets`, and the other two stand at the top.
 """
 LIMITS = {
     "ge": "≥ {}",

@@ -1,14 +1,14 @@
 """The configuration of a run as the REST API takes it and echoes it (wire/LoRA request body, plus our own fields).
 
-Defaults stand here and nowhere else. The TOML spelling is turned into this shape by `toml_config`. Only `name`, `model` and
-`environments` must be given.
+Defaults stand here and nowhere else. The TOML spelling is turned into this shape by `toml_config`. Only `model` must be given,
+and an environment or a dataset.
 """
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, AliasChoices, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, AliasChoices, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from trainer.contracts.base import PublicId, Wire
+from trainer.contracts.base import PublicId, Sha256, Wire
 from trainer.contracts.filters import RolloutFilter
 from trainer.contracts.samples import LossKind
 
@@ -121,6 +121,26 @@ class EnvironmentRef(Documented):
     """Rollouts of one task in an evaluation, instead of the plan's."""
 
 
+class DatasetRef(Documented):
+    """Rows of a file that the team has uploaded: chat, or raw text. Learnt by `ce`, whatever the run's algorithm is."""
+
+    id: Annotated[str, Field(min_length=1, max_length=100)]
+    """Name or id of a dataset of your team (`prime datasets list`)."""
+    sha256: Sha256 | None = None
+    """Its content, which never changes under a name; the run's own configuration tells it."""
+    name: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    """How charts and logs call it. Default: its id."""
+    ratio: Annotated[float, Field(gt=0)] = 1.0
+    """Share of each batch's places that its rows take, relative to the ratios of the other datasets and of the environments."""
+    epochs: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    """How often each row is learnt. Default: again and again until `max_steps`. A run that learns from datasets alone ends early
+    when all are through."""
+    shuffle: bool = True
+    """In an order of the run's seed, anew each epoch; else in the file's order."""
+    dropped_max: Annotated[float, Field(ge=0, le=1)] = 0.01
+    """Share of the rows that the model's template or context may refuse; the run is refused when it is more."""
+
+
 class EvalPlan(Documented):
     """Evaluations during a run, on the same axis as its steps. Never delays training."""
 
@@ -191,23 +211,27 @@ class Secret(Wire):
 
 
 class RunConfig(Documented):
-    """`batch_size` counts rollouts a step; it is a multiple of `rollouts_per_example`, the size of a group."""
+    """`batch_size` counts rollouts and rows a step; it is a multiple of `rollouts_per_example`, the size of a group."""
 
     model_config = ConfigDict(populate_by_name=True)
 
     name: Annotated[str, Field(min_length=1, max_length=100)] | None = None
-    """What you call the run. Default: the name of its first environment."""
+    """What you call the run. Default: the name of its first environment or dataset."""
     model: ModelRef
+    datasets: Annotated[list[DatasetRef], Field(max_length=8, validation_alias=AliasChoices("datasets", "dataset"))] = []
+    """Files of rows that are learnt as they are, as `[[dataset]]` tables."""
     environments: Annotated[
-        list[EnvironmentRef], Field(min_length=1, max_length=32, validation_alias=AliasChoices("environments", "env"))
-    ]
+        list[EnvironmentRef],
+        Field(max_length=32, validate_default=True, validation_alias=AliasChoices("environments", "env")),
+    ] = []
+    """At least one, or a dataset."""
     algorithm: AlgorithmConfig = AlgorithmConfig()
     teacher: Teacher | None = None
     """Who teaches the environments whose algorithm needs a teacher (`opd`, `sft`)."""
     max_steps: Annotated[int, Field(ge=1, le=STEPS_MAX)] = 100
     """Optimizer steps after which the run is complete."""
     batch_size: Annotated[int, Field(ge=1, le=BATCH_MAX)] = 128
-    """Rollouts a step, a multiple of `rollouts_per_example`."""
+    """Rollouts and rows of datasets a step; with environments, a multiple of `rollouts_per_example`."""
     rollouts_per_example: Annotated[int, Field(ge=1, le=GROUP_MAX)] = 8
     """Size of a group: rollouts of one task, whose rewards are compared."""
     max_inflight_rollouts: Annotated[int, Field(ge=1, le=BATCH_MAX * 4)] | None = None
@@ -249,6 +273,21 @@ class RunConfig(Documented):
         """Rollouts of one task in this environment."""
         return 1 if ref.replay else ref.group_size or self.rollouts_per_example
 
+    def rollouts_per_batch(self) -> int:
+        """Places of each batch that rollouts take; rows of datasets take the rest."""
+        rollouts, rows = (sum(ref.ratio for ref in refs) for refs in (self.environments, self.datasets))
+        if not rollouts or not rows:
+            return self.batch_size if rollouts else 0
+        return max(1, min(self.batch_size - 1, round(self.batch_size * rollouts / (rollouts + rows))))
+
+    def dataset_names(self) -> list[str]:
+        """How logs, charts and records call the datasets; each name once, and no environment's."""
+        names: list[str] = []
+        for number, ref in enumerate(self.datasets, start=1):
+            name = ref.name or ref.id
+            names.append(name if name not in {*names, *self.environment_names()} else f"{name} (dataset {number})")
+        return names
+
     def environment_names(self) -> list[str]:
         """How logs and records call the environments, first those that are trained on and then the evaluation plan's."""
         plan = self.eval.environments if self.eval else []
@@ -258,9 +297,16 @@ class RunConfig(Documented):
             names.append(name if name not in names else f"{name} #{number + 1}")
         return names
 
+    @field_validator("environments")
+    @classmethod
+    def _learns_from_something(cls, environments: list[EnvironmentRef], given: ValidationInfo) -> list[EnvironmentRef]:
+        if not environments and not given.data.get("datasets"):
+            raise ValueError("there is nothing to learn from; name at least one environment or dataset")
+        return environments
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if self.batch_size % self.rollouts_per_example:
+        if self.environments and self.batch_size % self.rollouts_per_example:
             raise ValueError(
                 f"batch_size {self.batch_size} is not a multiple of rollouts_per_example {self.rollouts_per_example}"
             )

@@ -39,7 +39,7 @@ def translate(config: Mapping[str, Any]) -> Translation:
     env_files = _env_files(rest)
     body: dict[str, Any] = {}
     _model(rest, body)
-    _environments(rest, body)
+    _sources(rest, body)
     notices = _eval(rest, body)
     _tables(rest, body)
     body |= rest
@@ -83,10 +83,13 @@ def _teacher(table: Mapping[str, Any]) -> dict[str, Any]:
     return {key: _named(value) if key == "model" else value for key, value in table.items()}
 
 
-def _environments(rest: dict[str, Any], body: dict[str, Any]) -> None:
+def _sources(rest: dict[str, Any], body: dict[str, Any]) -> None:
     entries = rest.pop("env", None)
     if entries is not None:
         body["environments"] = [_environment(entry) for entry in _as_list(entries)]
+    datasets = rest.pop("dataset", None)
+    if datasets is not None:
+        body["datasets"] = [{"id": entry} if isinstance(entry, str) else entry for entry in _as_list(datasets)]
 
 
 def _environment(entry: Any) -> Any:

@@ -30,11 +30,12 @@ def changed_paths(config: RunConfig) -> list[str]:
 def write_toml(config: RunConfig) -> str:
     """A document that `translate` reads as the same request."""
     body = chosen(config)
-    environments, plan = body.pop("environments"), body.pop("eval", None)
+    datasets, environments, plan = body.pop("datasets", []), body.pop("environments", []), body.pop("eval", None)
     head = {name: body.pop(name) for name in ("name",) if name in body} | {"model": body.pop("model")["name"]}
     sampling = {name: body.pop(name) for name in SAMPLING if name in body}
     tables = {name: body.pop(name) for name in list(body) if isinstance(body[name], dict)}
     parts = [_pairs(head | body)]
+    parts += [f"[[dataset]]\n{_pairs(dataset)}" for dataset in datasets]
     parts += [f"[[env]]\n{_pairs(environment)}" for environment in environments]
     parts += [f"[{name}]\n{_pairs(table)}" for name, table in ({"sampling": sampling} | tables).items() if table]
     if plan is not None:

@@ -94,6 +94,8 @@ TALLY = (
     "masked",
     "rl",
     "zero_advantage",
+    "ce",
+    "ce_loss",
 )
 """What a pack adds up for a run; `metrics_of` turns the sums into means over the whole step."""
 
@@ -127,7 +129,9 @@ def run_loss(
         targets = signals.ref_logprobs[ref_kl]
         loss = loss + compared(ref_kl, lambda r: _ref_kl(r, targets, spec), signals.ref_kl_weights, counts.ref_kl)
     if ce.any():
-        loss = loss - (signals.ce_weights[ce] * logprob_P[ce]).sum() / max(1, counts.ce)
+        ce_loss = -(signals.ce_weights[ce] * logprob_P[ce]).sum() / max(1, counts.ce)
+        loss = loss + ce_loss
+        tally["ce"], tally["ce_loss"] = ce.sum(dtype=torch.float64), ce_loss.detach().double()
     tally |= {
         "loss": loss.detach().double(),
         "trained": torch.tensor(float(len(logprob_P)), dtype=torch.float64),
@@ -137,7 +141,7 @@ def run_loss(
 
 
 def metrics_of(tally: Tensor) -> dict[str, float]:
-    """Means over a step's tokens. Shares of nothing are 0."""
+    """Means over a step's tokens. Shares of nothing are 0; `ce_loss` is there where a token carried that component."""
     sums = dict(zip(TALLY, tally.tolist(), strict=True))
 
     def share(part: str, whole: str) -> float:
@@ -151,4 +155,5 @@ def metrics_of(tally: Tensor) -> dict[str, float]:
         "masked_fraction": share("masked", "compared"),
         "zero_advantage_token_fraction": share("zero_advantage", "rl"),
         "trained_tokens": sums["trained"],
+        **({"ce_loss": sums["ce_loss"]} if sums["ce"] else {}),
     }

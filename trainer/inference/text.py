@@ -28,12 +28,30 @@ class TextCodec:
         text = self._special["eos_token"]
         return self.tokenizer.token_to_id(text) if text else None
 
+    @property
+    def eos_text(self) -> str | None:
+        return self._special["eos_token"]
+
+    @property
+    def start_id(self) -> int | None:
+        """What stands before a text that nothing precedes: the token that begins one, else the one that ends another."""
+        text = self._special["bos_token"] or self._special["eos_token"]
+        return self.tokenizer.token_to_id(text) if text else None
+
     def render_chat(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None) -> list[int]:
         """Token ids of a dialogue up to the assistant's turn. Raises BadRequest when the template refuses the messages."""
+        return self.encode(self.render_text(messages, tools, is_prompt=True))
+
+    def render_text(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, *, is_prompt: bool) -> str:
+        """A dialogue as the template spells it, with the beginning of the assistant's turn where it `is_prompt`. Raises
+        BadRequest."""
         try:
-            text = self._template.render(messages=messages, tools=tools, add_generation_prompt=True, **self._special)
+            return self._template.render(messages=messages, tools=tools, add_generation_prompt=is_prompt, **self._special)
         except (TemplateError, TypeError) as error:
             raise BadRequest(f"the chat template refuses these messages: {error}", param="messages") from error
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of a text in which special tokens may be written out; none is added."""
         return self.tokenizer.encode(text, add_special_tokens=False).ids
 
     def token_text(self, token_id: int) -> str:

@@ -1,4 +1,5 @@
-"""From scored groups to the batch of one step: every lesson of every valid rollout, and the counts over all of them.
+"""From scored groups and rows of datasets to the batch of one step: every row, every lesson of every valid rollout, and the
+counts over all of them.
 
 Knows samples. Refuses to know algorithms (each lesson says what its tokens are told) and to change a token.
 """
@@ -19,10 +20,10 @@ class Cut:
     left_out: int
 
 
-def cut_batch(run_id: str, step: int, groups: Iterable[Group]) -> Cut:
+def cut_batch(run_id: str, step: int, groups: Iterable[Group], rows: Iterable[TrainSample] = ()) -> Cut:
     """Each component is counted over the whole batch, whose groups may differ in algorithm: by its weights that are not 0."""
     rollouts = [rollout for group in groups for rollout in group.valid]
-    samples = [_sample(lesson, rollout) for rollout in rollouts for lesson in rollout.lessons]
+    samples = [*rows, *(_sample(lesson, rollout) for rollout in rollouts for lesson in rollout.lessons)]
     batch = TrainBatch(
         run_id=run_id,
         step=step,

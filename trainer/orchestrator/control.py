@@ -66,6 +66,10 @@ class ControlClient:
         """The rollouts that one environment (counted from 0) replays of one recorded step."""
         return ReplayPage.model_validate_json(await self._send("GET", f"replays/{environment}/{step}", None)).rollouts
 
+    async def dataset(self, index: int) -> bytes:
+        """The file of one of the run's datasets (counted from 0)."""
+        return await self._send("GET", f"datasets/{index}", None)
+
     async def heartbeat(self, beat: Heartbeat) -> HeartbeatReply:
         asked_s = self._clock()
         reply = HeartbeatReply.model_validate_json(await self._send("POST", "heartbeat", beat))

@@ -41,8 +41,8 @@ ScoreGroup = Callable[[Group], Awaitable[None]]
 
 def inflight_limit(config: RunConfig) -> InflightLimit:
     """Rollouts in flight at once. At most one batch by default: while the trainer steps, the next batch is being made."""
-    largest = max(config.group_size_of(ref) for ref in config.environments)
-    most = config.max_inflight_rollouts or round(config.batch_size * (config.oversampling_factor or 1.0))
+    largest = max((config.group_size_of(ref) for ref in config.environments), default=1)
+    most = config.max_inflight_rollouts or round(config.rollouts_per_batch() * (config.oversampling_factor or 1.0))
     return InflightLimit(floor=largest, ceiling=most)
 
 
@@ -82,7 +82,7 @@ class Dispatcher:
         self._valid_min = valid_min
         self._generators = generators
         self.limit = inflight_limit(config)
-        self._group_max = max(config.group_size_of(ref) for ref in config.environments)
+        self._group_max = max((config.group_size_of(ref) for ref in config.environments), default=1)
         self._window = FailureWindow(size=config.batch_size, fraction=config.failure_pause_fraction)
         self._wake = asyncio.Event()
         self._given_up: set[str] = set()
@@ -92,7 +92,8 @@ class Dispatcher:
         for name, position in cursors.items():
             if name in self._environments:
                 self._environments[name].tasks.position = position
-        self._mixture.skip(sum(cursors.values()) % 10_000)
+        if cursors:
+            self._mixture.skip(sum(cursors.values()) % 10_000)
 
     def cursors(self) -> dict[str, int]:
         return {name: environment.tasks.position for name, environment in self._environments.items()}
@@ -134,9 +135,11 @@ class Dispatcher:
         self._wake.set()
 
     def _has_room(self) -> bool:
+        if not self._environments:
+            return False
         if self._book.inflight_count + self._group_max > self.limit.value and self._book.inflight_count:
             return False
-        if self._book.outstanding_count >= self.limit.value + self._config.batch_size:
+        if self._book.outstanding_count >= self.limit.value + self._config.rollouts_per_batch():
             return False
         return self._rule.may_dispatch(
             version=self._policies.current.version, next_step=self.next_step, outstanding=self._book.outstanding_count

@@ -20,8 +20,9 @@ _NAME = re.compile(r"^step-(\d+)\.attempt-(\d+)\.json\.zst$")
 
 
 class StepRecord(Wire):
-    """`cursors` counts the tasks taken from each environment up to this cut; `algorithm_state` is what each environment's
-    algorithm remembered then. `segment` is the one that pays for `usage`."""
+    """`cursors` counts the tasks taken from each environment up to this cut, `dataset_cursors` the rows that this step and those
+    before it have trained on; `algorithm_state` is what each environment's algorithm remembered then. `segment` is the one that
+    pays for `usage`."""
 
     run_id: PublicId
     step: int
@@ -32,6 +33,7 @@ class StepRecord(Wire):
     usage: list[UsageIn]
     metrics: dict[str, float]
     cursors: dict[str, int]
+    dataset_cursors: dict[str, int] = {}
     algorithm_state: dict[str, dict[str, float]] = {}
     wait_s: float = 0.0
 

@@ -128,10 +128,16 @@ class StepReports:
             component=Component.ENGINE,
         )
         self._reporter.log(
-            f"step {step}: reward {metrics.get('reward', float('nan')):.3f}, {result.tokens} tokens, "
+            f"step {step}: {_gist(metrics)}, {result.tokens} tokens, "
             f"staleness {metrics.get('staleness_mean', 0):.1f}, {metrics['step_time_s']:.1f} s "
             f"(wait {metrics['wait_s']:.1f}, train {metrics['train_s']:.1f}, publish {metrics['publish_s']:.2f})"
         )
+
+
+def _gist(metrics: dict[str, float]) -> str:
+    """The reward, where anything was rewarded."""
+    name = "reward" if "reward" in metrics else "loss"
+    return f"{name} {metrics.get(name, float('nan')):.3f}"
 
 
 def version_report(policy: Policy, path: str, size_bytes: int) -> VersionReport:

@@ -1,0 +1,70 @@
+"""The datasets of a run, from its orders to rows that can be taken.
+
+Knows how the files come to this machine and that they are those of the orders. Refuses to know what a row means. A file lies in a
+temporary place that ends with the process.
+"""
+
+import asyncio
+import hashlib
+import tempfile
+from typing import BinaryIO
+
+from trainer.contracts.catalogue import model_folder
+from trainer.contracts.datasets import DatasetRefused, DatasetSpec, ImportReport
+from trainer.contracts.events import Component, FailureCode
+from trainer.contracts.run_config import DatasetRef, RunConfig
+from trainer.inference.text import TextCodec
+from trainer.orchestrator.dataset_feed import DatasetFeed
+from trainer.orchestrator.dataset_rows import DatasetRows
+from trainer.orchestrator.endings import failed
+from trainer.orchestrator.row_rendering import RowRenderer
+from trainer.orchestrator.workplace import Workplace
+
+
+class Datasets:
+    """`feed` is what the loop takes rows from, once `load` is done."""
+
+    def __init__(self, place: Workplace, config: RunConfig):
+        self._place = place
+        self._config = config
+        self._rows: list[DatasetRows] = []
+        self.feed = DatasetFeed(config, self._rows)
+
+    async def load(self) -> None:
+        """Bring every file here and find the rows that the model takes. Raises AttemptOver where too few are left."""
+        specs, refs = self._place.spec.datasets, self._config.datasets
+        if len(specs) != len(refs):
+            raise failed(FailureCode.INTERNAL, f"{len(refs)} datasets came with {len(specs)} files")
+        if not refs:
+            return
+        model = self._place.spec.base_model
+        codec = await asyncio.to_thread(TextCodec, model_folder(model.tokenizer))
+        renderer = RowRenderer(codec, context_tokens=model.context_tokens)
+        for index, (name, ref, spec) in enumerate(zip(self._config.dataset_names(), refs, specs, strict=True)):
+            self._place.phase(f"reading dataset {name}", Component.ORCHESTRATOR)
+            file = await self._fetch(index, spec)
+            self._rows.append(await self._checked(name, ref, spec, file, renderer))
+
+    async def _fetch(self, index: int, spec: DatasetSpec) -> BinaryIO:
+        content = await self._place.control.dataset(index)
+        if hashlib.sha256(content).hexdigest() != spec.sha256:
+            raise failed(FailureCode.INTERNAL, f"the file of dataset {spec.name} is not the one that was uploaded")
+        # Unnamed: nobody else can open it, and it is gone with this process.
+        file = tempfile.TemporaryFile()  # noqa: SIM115
+        file.write(content)
+        return file
+
+    async def _checked(self, name: str, ref: DatasetRef, spec: DatasetSpec, file: BinaryIO, renderer: RowRenderer) -> DatasetRows:
+        rows = DatasetRows(name, ref, spec.kind, file, renderer, seed=self._config.seed)
+        try:
+            report = await asyncio.to_thread(rows.check)
+        except DatasetRefused as refused:
+            raise failed(FailureCode.DATASET_REFUSED, f"dataset {name}: {refused}") from None
+        self._tell(name, report)
+        return rows
+
+    def _tell(self, name: str, report: ImportReport) -> None:
+        level = "warning" if report.dropped else "info"
+        self._place.reporter.log(f"dataset {name}: {report.words()}", level=level)
+        for problem in report.problems:
+            self._place.reporter.log(f"dataset {name}, line {problem.line}: {problem.reason}", level="warning")
