@@ -20,7 +20,7 @@ class Backoff:
     give_up_s: float
     first_s: float = 0.1
     most_s: float = 3.0
-    clock: Clock = time.monotonic
+    clock: Clock = field(default_factory=lambda: time.monotonic)
     sleep: Sleep = asyncio.sleep
     _started_s: float | None = field(default=None, init=False)
     _delay_s: float = field(default=0.0, init=False)

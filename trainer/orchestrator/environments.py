@@ -55,6 +55,7 @@ class Environment:
         self._lives = 0
         self._ready = asyncio.Event()
         self._live: dict[str, int] = {}
+        self._withdrawn: dict[str, bool] = {}
         self._places = asyncio.Semaphore(LIVE_MAX)
         self._usage: list[UsageIn] = []
         self._lost_at_s: deque[float] = deque(maxlen=LOST_IN_WINDOW_MAX)
@@ -106,9 +107,13 @@ class Environment:
         return taken
 
     async def roll(self, request: RolloutRequest) -> RolloutEnd:
-        """One rollout. Raises RunnerSilent; the supervisor then replaces the runner."""
+        """One rollout; one that was cancelled while it waited for its runner is not begun. Raises RunnerSilent; the supervisor
+        then replaces the runner."""
+        self._withdrawn[request.rollout_id] = False
         async with self._places:
             life = await self._running()
+            if self._withdrawn.pop(request.rollout_id):
+                return RolloutEnd(state="cancelled")
             self._live[request.rollout_id] = request.task
             try:
                 end = await life.client.roll(request)
@@ -121,7 +126,9 @@ class Environment:
         return end
 
     async def cancel(self, rollout_id: str) -> None:
-        if self._life is not None and rollout_id in self._live:
+        if rollout_id in self._withdrawn:
+            self._withdrawn[rollout_id] = True
+        elif self._life is not None and rollout_id in self._live:
             await self._life.client.cancel(rollout_id)
 
     async def score_group(self, request: GroupScoreRequest) -> GroupScores:

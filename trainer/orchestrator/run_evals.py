@@ -1,7 +1,8 @@
 """Evaluations during a run: every so many steps, beside the training and never in its way.
 
-Knows the plan. Refuses to wait: an evaluation that is still going on when the next is due makes that one be left out, with a
-warning. Its rollouts stay on the version that it started with.
+Knows the plan. Refuses to wait: its environments start beside the training, an evaluation that is still going on when the next
+is due makes that one be left out, with a warning, and one that breaks is told and left out. Its rollouts stay on the version
+that was current when it was due.
 """
 
 import asyncio
@@ -11,7 +12,7 @@ from trainer.contracts.events import Component, EventKind
 from trainer.contracts.internal import UsageBatch
 from trainer.contracts.rollouts import RolloutSampling
 from trainer.contracts.run_config import EnvironmentRef, EvalPlan, RunConfig
-from trainer.orchestrator.endings import AttemptOver
+from trainer.orchestrator.endings import AttemptOver, StaleLease, first_ending
 from trainer.orchestrator.engine_gate import EngineGate
 from trainer.orchestrator.environments import Environment
 from trainer.orchestrator.eval_stats import eval_result
@@ -33,8 +34,15 @@ class RunEvals:
         self._plan = config.eval or EvalPlan()
         self._environments = environments
         self._gate = gate
+        self._started = {environment.name: asyncio.Event() for environment in environments}
         self._job: asyncio.Task[None] | None = None
         self.progress_s = time.monotonic()
+
+    async def run(self) -> None:
+        """Start the plan's environments and keep them until cancelled. Raises AttemptOver where one does not load."""
+        async with asyncio.TaskGroup() as tasks:
+            for environment in self._environments:
+                tasks.create_task(self._keep(environment), name=f"keep {environment.name}")
 
     async def maybe_start(self, step: int) -> None:
         """Begin an evaluation of the current version if one is due at this step."""
@@ -46,7 +54,9 @@ class RunEvals:
             )
             return
         await self.finished()
-        self._job = asyncio.create_task(self._evaluate(step), name=f"evaluation at step {step}")
+        policy = self._place.policies.current
+        self._place.policies.hold(policy)
+        self._job = asyncio.create_task(self._evaluate(step, policy), name=f"evaluation at step {step}")
 
     async def finished(self) -> None:
         """Wait for the evaluation that is going on; raises what it raised."""
@@ -60,14 +70,23 @@ class RunEvals:
             await asyncio.wait({self._job})
             self._job = None
 
-    async def _evaluate(self, step: int) -> None:
-        policy = self._place.policies.current
-        self._place.policies.hold(policy)
+    async def _keep(self, environment: Environment) -> None:
+        await environment.start()
+        self._started[environment.name].set()
+        await environment.supervise()
+
+    async def _evaluate(self, step: int, policy: Policy) -> None:
+        """Raises StaleLease."""
         try:
             for environment, ref in zip(self._environments, self._plan.environments, strict=True):
+                await self._started[environment.name].wait()
                 await self._evaluate_one(step, policy, environment, ref)
-        except AttemptOver as error:
-            message = f"the evaluation at step {step} did not finish and is left out: {error.message}"
+        except Exception as error:
+            cause = first_ending(error)
+            if isinstance(cause, StaleLease):
+                raise cause from error
+            reason = cause.message if isinstance(cause, AttemptOver) else f"{type(cause).__name__}: {cause}"
+            message = f"the evaluation at step {step} did not finish and is left out: {reason}"
             self._place.reporter.incident("eval_failed", message, component=Component.EVAL, step=step)
         finally:
             self._place.policies.release(policy)
