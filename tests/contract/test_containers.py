@@ -164,7 +164,7 @@ def _celery_command(name: str) -> Any:
 def test_the_migrate_job_runs_commands_that_exist():
     text = command("migrate")[-1]
     assert "python -m workers.embedded.database" in text and importlib.util.find_spec("workers.embedded.database")
-    assert set(re.findall(r"--[a-z-]+", text)) == {"--pool", "--model", "--trainer-url", "--inference-url"}
+    assert set(re.findall(r"--[a-z-]+", text)) == {"--pool", "--model", "--trainer-url", "--inference-url", "--engine"}
     assert importlib.util.find_spec("controlplane.core.management.commands." + text.split()[-1])
 
 
