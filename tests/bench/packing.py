@@ -1,7 +1,7 @@
 """P6: one packed step of eight runs on our trainer, against eight PEFT steps one after the other.
 
 Cross-entropy on every token but the first, AdamW, a clipped gradient; files are not written on either side. A run's tokens come
-in rows of at most 32, without padding, which is what suits PEFT best.
+in rows of at most 32, without padding, which is what suits PEFT best. Packs are as long as a pool makes them by default.
 """
 
 from functools import cache
@@ -60,7 +60,7 @@ class OurTrainer:
     """A pool with eight open runs."""
 
     def __init__(self, chosen: Size, tokens: int) -> None:
-        limits = PoolLimits(slots=RUNS, pack_tokens=RUNS * max(tokens, ROW_TOKENS_MAX))
+        limits = PoolLimits(slots=RUNS)
         self.root = root = chosen.root / f"trained-on-{tokens}"
         self.pool = Pool(Llama(chosen.model), base_model="bench", artifact_root=root, limits=limits)
         self.names = [run_id(f"bench{index}") for index in range(RUNS)]

@@ -15,7 +15,8 @@ from tests.factories.tiny_llama import write_adapter
 from tests.numerics.recorded import TEAM, run_id
 from trainer.contracts.adapters import LoraSpec, adapter_path
 from trainer.contracts.catalogue import model_folder, weights_digest
-from trainer.core.adapters import Adapter, AdapterStack
+from trainer.core.adapter_stack import AdapterStack
+from trainer.core.adapters import Adapter
 from trainer.core.layout import lay_out
 from trainer.core.llama import Llama
 from trainer.core.versions import VersionStore

@@ -16,7 +16,7 @@ from trainer.algorithms import GroupView, RolloutView, SeatView, algorithm_for
 from trainer.contracts.run_config import AlgorithmConfig
 from trainer.contracts.samples import TrainSample
 from trainer.contracts.training import OptimizerSpec
-from trainer.core.adapters import AdapterStack
+from trainer.core.adapter_stack import AdapterStack
 from trainer.core.layout import lay_out
 from trainer.models.tiny_recipe.lessons import RULES
 from trainer.models.tiny_recipe.tokenizer import TURN_END, encode

@@ -12,7 +12,8 @@ from tests.numerics.recorded import TEAM, WEIGHTS, run_id
 from trainer.contracts.adapters import LoraSpec
 from trainer.contracts.catalogue import weights_digest
 from trainer.contracts.generation import SamplingParams
-from trainer.core.adapters import Adapter, AdapterStack
+from trainer.core.adapter_stack import AdapterStack
+from trainer.core.adapters import Adapter
 from trainer.core.layout import lay_out
 from trainer.core.llama import Llama
 from trainer.core.versions import VersionStore

@@ -9,7 +9,6 @@ from tests.numerics.recorded import TEAM, batch, new_pool, recorded, run_id, sam
 from trainer.contracts.adapters import LoraSpec
 from trainer.contracts.training import LossSpec, OptimizerSpec
 from trainer.core.errors import NoFreeSlot, NonFinite, NotServable, RunMismatch, RunNotOpen, StepOutOfOrder
-from trainer.core.packs import train_pack
 
 RUN_A, RUN_B = run_id("a"), run_id("b")
 STEPS = 20
@@ -96,18 +95,20 @@ def test_a_neighbour_that_joins_and_leaves_changes_nothing(tmp_path):
 
 
 def test_a_neighbour_evicted_in_the_middle_of_a_step_changes_nothing(tmp_path):
+    """In float64: sharing packs splits A's samples otherwise, and AdamW blows the last bit of a gradient near zero up."""
+    options = {"dtype": torch.float64, "pack_tokens": 64}
     a, b = recorded(RUN_A, 2, seed=1), recorded(RUN_B, 1, seed=2, count=20)
-    pool = new_pool(tmp_path / "both", pack_tokens=64)
+    pool = new_pool(tmp_path / "both", **options)
     pool.open(RUN_A, spec())
     pool.open(RUN_B, UNLIKE)
     job, broken_off = pool.prepare(a[0]), pool.prepare(b[0])
     while not job.done:
-        train_pack(pool.model, pool.next_pack([job, broken_off]).parts)
+        pool.pass_over(pool.next_pack([job, broken_off]))
     assert 0 < broken_off.taken < len(broken_off.streams.samples)
     pool.release(RUN_B)
     pool.commit(job)
     step_together(pool, [a[1]])
-    assert (state(pool) - alone(tmp_path / "alone", a, spec())).abs().max() <= 1e-6
+    assert (state(pool) - alone(tmp_path / "alone", a, spec(), **options)).abs().max() <= 1e-12
 
 
 def test_a_neighbour_with_huge_rewards_changes_nothing(tmp_path):

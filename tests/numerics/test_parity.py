@@ -13,7 +13,8 @@ from tests.factories.tiny_llama import make_model
 from tests.numerics.recorded import WEIGHTS, new_pool, recorded, run_id, spec, step_together
 from trainer.contracts.adapters import LoraSpec
 from trainer.contracts.catalogue import weights_digest
-from trainer.core.adapters import Adapter, AdapterStack
+from trainer.core.adapter_stack import AdapterStack
+from trainer.core.adapters import Adapter
 from trainer.core.layout import lay_out
 from trainer.core.llama import Llama
 

@@ -16,7 +16,7 @@ from trainer.algorithms import algorithm_for
 from trainer.algorithms.echo import on_observed
 from trainer.contracts.run_config import AlgorithmConfig
 from trainer.contracts.training import OptimizerSpec
-from trainer.core.adapters import AdapterStack
+from trainer.core.adapter_stack import AdapterStack
 from trainer.core.layout import lay_out
 from trainer.models.tiny_recipe.lessons import question
 from trainer.models.tiny_recipe.tokenizer import NEWLINE, TURN_END, TURN_START, encode

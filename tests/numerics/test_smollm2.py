@@ -9,7 +9,8 @@ from tests.factories.engines import make_sequence, run
 from trainer.contracts.adapters import LoraSpec
 from trainer.contracts.catalogue import model_folder
 from trainer.contracts.generation import SamplingParams
-from trainer.core.adapters import Adapter, AdapterStack
+from trainer.core.adapter_stack import AdapterStack
+from trainer.core.adapters import Adapter
 from trainer.core.layout import lay_out
 from trainer.core.llama import Llama
 from trainer.inference.core import EngineCore

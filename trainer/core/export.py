@@ -67,7 +67,7 @@ def _merge_shard(shard: Path, merged: Path, adapter: Adapter, dtype: torch.dtype
     for shape, factors in adapter.named_tensors():
         name = f"{module_path(shape)}.weight"
         if name in tensors:
-            total = tensors[name].float() + adapter.scale * (factors.b @ factors.a)
+            total = tensors[name].float() + adapter.scale * (factors.b @ factors.a).cpu()
             tensors[name] = total.to(dtype or tensors[name].dtype)
     if dtype is not None:
         tensors = {name: tensor.to(dtype) for name, tensor in tensors.items()}

@@ -6,7 +6,7 @@ know weights, adapters and losses. Nothing is padded outside attention, and no s
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -37,6 +37,20 @@ class AttentionBlock:
     """[rows, width] where samples share their beginning; None: a column is a position."""
     visible: Tensor | None = None
     """[rows, 1, width, width], true where a query (third) sees a key (last); None: whatever is not later."""
+    filler: Tensor | None = None
+    """Places in rows × width that only fill their row up; None where every row is full."""
+
+    def to(self, device: torch.device) -> "AttentionBlock":
+        def moved(index: Tensor | None) -> Tensor | None:
+            return None if index is None else index.to(device)
+
+        return replace(
+            self,
+            gather=self.gather.to(device),
+            positions=moved(self.positions),
+            visible=moved(self.visible),
+            filler=moved(self.filler),
+        )
 
 
 @dataclass(frozen=True)
@@ -50,6 +64,13 @@ class Layout:
     """Flat tokens of each adapter, in the order of the pack's adapters."""
     sample_rows: tuple[np.ndarray, ...]
     """Per sample, the flat index of each of its tokens; samples that share a beginning name the same ones."""
+
+    def to(self, device: torch.device) -> "Layout":
+        """The same with its tensors on a device."""
+        if self.token_ids_T.device == device:
+            return self
+        blocks = tuple(block.to(device) for block in self.blocks)
+        return replace(self, token_ids_T=self.token_ids_T.to(device), blocks=blocks, restore_T=self.restore_T.to(device))
 
 
 @dataclass
@@ -148,6 +169,7 @@ def _blocks(rows: Sequence[_Row], starts: np.ndarray) -> tuple[tuple[AttentionBl
     blocks, offset = [], 0
     for (width, shares), members in sorted(alike.items()):
         gather = np.stack([starts[index] + np.minimum(np.arange(width), rows[index].length - 1) for index in members])
+        real = np.arange(width) < np.array([[rows[index].length] for index in members])
         for place, index in enumerate(members):
             length = rows[index].length
             restore[starts[index] : starts[index] + length] = offset + place * width + np.arange(length)
@@ -158,6 +180,7 @@ def _blocks(rows: Sequence[_Row], starts: np.ndarray) -> tuple[tuple[AttentionBl
                 width=width,
                 positions=torch.from_numpy(np.stack([rows[i].positions(width) for i in members])) if shares else None,
                 visible=torch.from_numpy(np.stack([rows[i].visible(width)[None] for i in members])) if shares else None,
+                filler=None if real.all() else torch.from_numpy(np.flatnonzero(~real)),
             )
         )
         offset += gather.size

@@ -14,9 +14,12 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 
-from trainer.core.adapters import SITES, AdapterStack, TargetShape
-from trainer.core.layout import AttentionBlock, Layout, width_of
+from trainer.core.adapter_stack import SITES, AdapterStack
+from trainer.core.adapters import TargetShape
+from trainer.core.layout import Layout, width_of
+from trainer.core.operations import adapted_linear, flat_of, gated_unit, heads_of, rms_norm
 
 
 @dataclass(frozen=True)
@@ -106,9 +109,10 @@ class LlamaLayer:
 class Llama:
     """Frozen weights and the packed forward pass. Holds one copy, whatever the number of adapters."""
 
-    def __init__(self, folder: Path, dtype: torch.dtype = torch.float32) -> None:
+    def __init__(self, folder: Path, dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu") -> None:
         self.shape = LlamaShape.read(folder)
         self.dtype = dtype
+        self.device = torch.device(device)
         self.targets = self.shape.targets()
         self._files = [_StoredFile(path) for path in sorted(folder.glob("*.safetensors"))]
         stored = {name: tensor for file in self._files for name, tensor in load_file(file.path).items()}
@@ -121,25 +125,30 @@ class Llama:
         self.head_VH = self.embedding_VH if tied else self._plain(stored, "lm_head.weight")
         self.norm_H = self._plain(stored, "model.norm.weight")
         self.layers = [self._layer(stored, index) for index in range(self.shape.layers)]
-        self._cosine, self._sine = _rotary_table(self.shape, dtype)
+        self._angles = _rotary_table(self.shape, dtype, self.device)
+        self._anchor = torch.zeros((), device=self.device, requires_grad=True)
 
-    def hidden(self, layout: Layout, adapters: AdapterStack) -> Tensor:
-        """Last hidden states of every flat token [T, H], before the final norm."""
+    def hidden(self, layout: Layout, adapters: AdapterStack, *, recompute: bool = False) -> Tensor:
+        """Last hidden states of every flat token [T, H], before the final norm.
+
+        With `recompute` a layer keeps its input alone and is computed again in the backward pass: the same gradients for a third
+        more work, and memory that does not grow with a layer's width.
+        """
         x_TH = self.embedding_VH[layout.token_ids_T]
-        for index, layer in enumerate(self.layers):
-            normed = self._norm(x_TH, layer.attention_norm_H)
-            fused = _adapted(normed, layer.attention_in, adapters.delta(index, "attention_in", normed))
-            mixed = self._attend(fused, layout)
-            x_TH = x_TH + _adapted(mixed, layer.attention_out, adapters.delta(index, "attention_out", mixed))
-            normed = self._norm(x_TH, layer.mlp_norm_H)
-            gate, up = _adapted(normed, layer.mlp_in, adapters.delta(index, "mlp_in", normed)).chunk(2, dim=-1)
-            inner = functional.silu(gate) * up
-            x_TH = x_TH + _adapted(inner, layer.mlp_out, adapters.delta(index, "mlp_out", inner))
+        for index in range(len(self.layers)):
+            if recompute and torch.is_grad_enabled():
+                x_TH = checkpoint(self._layer_out, x_TH, index, layout, adapters, use_reentrant=False, preserve_rng_state=False)
+            else:
+                x_TH = self._layer_out(x_TH, index, layout, adapters)
         return x_TH
 
+    def last_norm(self, hidden_PH: Tensor) -> Tensor:
+        """What `head_VH` is multiplied with: callers ask for those rows of `hidden` alone that a loss needs."""
+        return rms_norm(hidden_PH, self.norm_H, self.shape.norm_eps)
+
     def logits(self, hidden_PH: Tensor) -> Tensor:
-        """Logits [P, V] of chosen rows of `hidden`: callers ask for those alone that a loss needs."""
-        return functional.linear(self._norm(hidden_PH, self.norm_H), self.head_VH)
+        """Logits [P, V] of chosen rows of `hidden`."""
+        return functional.linear(self.last_norm(hidden_PH), self.head_VH)
 
     def digest_now(self) -> str:
         """The sha256 that `weights_digest` computes from the files, recomputed from the live tensors.
@@ -150,39 +159,35 @@ class Llama:
         digests = [file.digest(self._live, self._stored_dtype) for file in self._files]
         return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
 
-    def _norm(self, x_TH: Tensor, weight_H: Tensor) -> Tensor:
-        return functional.rms_norm(x_TH, (x_TH.shape[-1],), weight_H, self.shape.norm_eps)
+    def _layer_out(self, x_TH: Tensor, index: int, layout: Layout, adapters: AdapterStack) -> Tensor:
+        layer, eps = self.layers[index], self.shape.norm_eps
+
+        def site(name: str, x: Tensor, weight: Tensor, residual: Tensor | None = None) -> Tensor:
+            return adapted_linear(x, weight, adapters.at(index, name), anchor=self._anchor, residual_TO=residual)
+
+        fused = site("attention_in", rms_norm(x_TH, layer.attention_norm_H, eps), layer.attention_in)
+        x_TH = site("attention_out", self._attend(fused, layout), layer.attention_out, x_TH)
+        fused = site("mlp_in", rms_norm(x_TH, layer.mlp_norm_H, eps), layer.mlp_in)
+        return site("mlp_out", gated_unit(fused), layer.mlp_out, x_TH)
 
     def _attend(self, fused_TD: Tensor, layout: Layout) -> Tensor:
         """Causal attention inside each sample: [T, (heads + 2 kv_heads) × head] -> [T, heads × head]."""
-        mixed = [self._attend_block(fused_TD, block) for block in layout.blocks]
-        return (mixed[0] if len(mixed) == 1 else torch.cat(mixed)).index_select(0, layout.restore_T)
-
-    def _attend_block(self, fused_TD: Tensor, block: AttentionBlock) -> Tensor:
-        """A row holds one sample from its first token on, so a column is a position; or several that begin alike, and then the
-        block says which positions and what is visible."""
-        shape, width = self.shape, block.width
-        rows = fused_TD.index_select(0, block.gather).view(block.rows, width, -1, shape.head_size)
-        turning, value = torch.split(rows, [shape.heads + shape.kv_heads, shape.kv_heads], dim=2)
-        places = slice(width) if block.positions is None else block.positions
-        turned = _rotate(turning, self._cosine[places], self._sine[places])
-        query, key = torch.split(turned, [shape.heads, shape.kv_heads], dim=2)
-        query, key, value = (x.transpose(1, 2) for x in (query, key, value))
-        if shape.heads != shape.kv_heads:
-            key, value = (x.repeat_interleave(shape.heads // shape.kv_heads, dim=1) for x in (key, value))
-        plain = block.visible is None
-        mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=block.visible, is_causal=plain)
-        return mixed.transpose(1, 2).reshape(block.rows * width, -1)
+        turned = heads_of(fused_TD, layout, self._angles, self.shape.heads, self.shape.kv_heads)
+        mixed = []
+        for block, (query, key, value) in zip(layout.blocks, turned, strict=True):
+            plain = block.visible is None
+            mixed.append(functional.scaled_dot_product_attention(query, key, value, attn_mask=block.visible, is_causal=plain))
+        return flat_of(layout, mixed)
 
     def _plain(self, stored: dict[str, Tensor], name: str) -> Tensor:
-        tensor = stored[name].to(self.dtype)
+        tensor = stored[name].to(self.device, self.dtype)
         self._live[name] = tensor
         return tensor
 
     def _fused(self, stored: dict[str, Tensor], layer: int, site: str) -> Tensor:
         paths = [f"{module_path(TargetShape(layer, name, 0, 0))}.weight" for name in SITES[site]]
         parts = [stored[path] for path in paths]
-        fused = torch.cat(parts).to(self.dtype)
+        fused = torch.cat(parts).to(self.device, self.dtype)
         self._live |= dict(zip(paths, torch.split(fused, [len(part) for part in parts]), strict=True))
         return fused
 
@@ -194,23 +199,13 @@ class Llama:
         )
 
 
-def _adapted(x_TI: Tensor, weight_OI: Tensor, delta_TO: Tensor | None) -> Tensor:
-    base = functional.linear(x_TI, weight_OI)
-    return base if delta_TO is None else base + delta_TO
-
-
-def _rotary_table(shape: LlamaShape, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+def _rotary_table(shape: LlamaShape, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
     """Cosines and sines [positions, 1, head / 2], as many as the widest attention row; angles in float32, as Hugging Face
     computes them."""
     exponents = torch.arange(0, shape.head_size, 2, dtype=torch.float32) / shape.head_size
     positions = torch.arange(width_of(shape.context_tokens), dtype=torch.float32)
     angles = (positions[:, None] / shape.rope_theta**exponents)[:, None, :]
-    return angles.cos().to(dtype), angles.sin().to(dtype)
-
-
-def _rotate(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-    first, second = x.chunk(2, dim=-1)
-    return torch.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)
+    return angles.cos().to(device, dtype), angles.sin().to(device, dtype)
 
 
 class _StoredFile:
@@ -228,7 +223,8 @@ class _StoredFile:
     def digest(self, live: dict[str, Tensor], stored_dtype: dict[str, torch.dtype]) -> str:
         digest = hashlib.sha256(self._head)
         for name in self._order:
-            stored = live[name].to(stored_dtype[name])
-            exact = torch.equal(stored.to(live[name].dtype), live[name])
-            digest.update((stored if exact else live[name]).contiguous().view(torch.uint8).numpy().tobytes())
+            held = live[name].cpu()
+            stored = held.to(stored_dtype[name])
+            exact = torch.equal(stored.to(held.dtype), held)
+            digest.update((stored if exact else held).contiguous().view(torch.uint8).numpy().tobytes())
         return digest.hexdigest()

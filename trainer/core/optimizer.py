@@ -8,6 +8,7 @@ import math
 
 import torch
 from torch import Tensor
+from torch.optim.adamw import adamw
 
 from trainer.contracts.training import OptimizerSpec
 
@@ -23,26 +24,40 @@ def learning_rate(spec: OptimizerSpec, step: int) -> float:
 
 
 class AdamW:
-    """Decoupled weight decay, bias-corrected moments; equal to torch.optim.AdamW, which a test checks."""
+    """Decoupled weight decay, bias-corrected moments: torch's own kernel, one pass over the run's whole vector."""
 
-    def __init__(self, spec: OptimizerSpec, size: int, dtype: torch.dtype) -> None:
+    def __init__(self, spec: OptimizerSpec, size: int, dtype: torch.dtype, device: torch.device | str = "cpu") -> None:
         self.spec = spec
-        self.first_P = torch.zeros(size, dtype=dtype)
-        self.second_P = torch.zeros(size, dtype=dtype)
+        self.first_P = torch.zeros(size, dtype=dtype, device=device)
+        self.second_P = torch.zeros(size, dtype=dtype, device=device)
 
+    @torch.no_grad()
     def step(self, params_P: Tensor, grads_P: Tensor, step: int) -> dict[str, float]:
-        """Clip by the norm of this run's gradient, update in place, and say the norm and the rate. `step` counts from 1."""
+        """Clip by the norm of this run's gradient, update in place, and say the norm and the rate. `step` counts from 1.
+
+        The gradient is used up: it is scaled where it lies."""
         spec = self.spec
         norm = float(torch.linalg.vector_norm(grads_P))
-        grads_P = grads_P * min(1.0, spec.max_grad_norm / (norm + 1e-6))
-        beta_first, beta_second = spec.betas
+        clip = min(1.0, spec.max_grad_norm / (norm + 1e-6))
+        if clip < 1.0:
+            grads_P.mul_(clip)
         rate = learning_rate(spec, step)
-        with torch.no_grad():
-            self.first_P.lerp_(grads_P, 1 - beta_first)
-            self.second_P.mul_(beta_second).addcmul_(grads_P, grads_P, value=1 - beta_second)
-            scale = (self.second_P / (1 - beta_second**step)).sqrt_().add_(spec.eps)
-            params_P.mul_(1 - rate * spec.weight_decay)
-            params_P.addcdiv_(self.first_P, scale, value=-rate / (1 - beta_first**step))
+        adamw(
+            [params_P],
+            [grads_P],
+            [self.first_P],
+            [self.second_P],
+            [],
+            [torch.tensor(step - 1.0, device=params_P.device)],  # the kernel counts it up
+            fused=True,
+            amsgrad=False,
+            beta1=spec.betas[0],
+            beta2=spec.betas[1],
+            lr=rate,
+            weight_decay=spec.weight_decay,
+            eps=spec.eps,
+            maximize=False,
+        )
         return {"grad_norm": norm, "learning_rate": rate}
 
     def clear(self) -> None:

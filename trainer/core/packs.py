@@ -6,17 +6,20 @@ Refuses to know queues, files and optimizers.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from trainer.contracts.training import LossSpec
-from trainer.core.adapters import Adapter, AdapterStack
-from trainer.core.layout import Layout, lay_out
+from trainer.core.adapter_stack import AdapterStack
+from trainer.core.adapters import Adapter
+from trainer.core.layout import lay_out
 from trainer.core.llama import Llama
 from trainer.core.losses import TALLY, run_loss
 from trainer.core.streams import Denominators, SampleStreams, Signals
+from trainer.core.token_scores import TokenScores, chunks
 
 
 @dataclass
@@ -29,7 +32,7 @@ class Accumulation:
     tally: Tensor = field(default_factory=lambda: torch.zeros(len(TALLY), dtype=torch.float64))
 
     def restart(self) -> None:
-        self.adapter.grads_P.zero_()
+        self.adapter.drop_gradient()
         self.tally.zero_()
 
 
@@ -45,41 +48,46 @@ class PackPart:
         return sum(sample.length for sample in self.samples)
 
 
-def train_pack(model: Llama, parts: Sequence[PackPart]) -> None:
+def train_pack(model: Llama, parts: Sequence[PackPart], *, recompute: bool = False) -> None:
     """Add the gradient and the tally of every part to its accumulation. Parts of several runs share every product with the
-    base weights; a part's gradient depends on its own rows alone."""
+    base weights; a part's gradient depends on its own rows alone. `recompute`: see `Llama.hidden`."""
     samples = [sample for part in parts for sample in part.samples]
     layout = lay_out([sample.token_ids_T for sample in samples], [part.tokens for part in parts])
-    adapters = AdapterStack([part.accumulation.adapter for part in parts], model.targets, layout.group_rows)
-    hidden_TH = model.hidden(layout, adapters)
-    signals = Signals.concatenated([sample.signals for sample in samples])
-    logprob_P, entropy_P = _logprobs(model, hidden_TH, layout, samples, signals.temperatures)
-    losses = _run_losses(parts, logprob_P, entropy_P)
-    # One scalar for one backward pass; the sum couples nothing, since no row belongs to two parts.
-    torch.autograd.backward(torch.stack(losses).sum())
-
-
-def _logprobs(
-    model: Llama, hidden_TH: Tensor, layout: Layout, samples: Sequence[SampleStreams], temperatures_P: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Log-probability [P] of each trained token at its sampler's temperature, and the entropy [P] there (no gradient)."""
     before = np.concatenate([rows[sample.trained_P - 1] for rows, sample in zip(layout.sample_rows, samples, strict=True)])
+    owners = [part.accumulation.adapter for part in parts]
+    adapters = AdapterStack(owners, model.targets, layout.group_rows, dtype=model.dtype)
+    hidden_TH = model.hidden(layout.to(model.device), adapters, recompute=recompute)
+    normed_PH = model.last_norm(hidden_TH.index_select(0, torch.from_numpy(before).to(model.device)))
+    # The sum over runs couples nothing: no row belongs to two of them.
+    torch.autograd.backward(normed_PH, _loss_gradient(model, normed_PH.detach(), parts))
+    adapters.deliver()
+
+
+def _loss_gradient(model: Llama, normed_PH: Tensor, parts: Sequence[PackPart]) -> Tensor:
+    """Of the parts' losses by the normed hidden states of their trained tokens [P, H]; adds to the tallies."""
+    samples = [sample for part in parts for sample in part.samples]
     targets = np.concatenate([sample.token_ids_T[sample.trained_P] for sample in samples])
-    logits_PV = model.logits(hidden_TH.index_select(0, torch.from_numpy(before)))
-    logprobs_PV = (logits_PV / temperatures_P[:, None]).log_softmax(dim=-1)
-    with torch.no_grad():
-        entropy_P = -(logprobs_PV.exp() * logprobs_PV).sum(dim=-1)
-    return logprobs_PV.gather(1, torch.from_numpy(targets)[:, None])[:, 0], entropy_P
+    targets_P = torch.from_numpy(targets).to(model.device)
+    signals = Signals.concatenated([sample.signals for sample in samples]).to(model.device)
+    ends = np.cumsum([0, *(sum(len(sample.trained_P) for sample in part.samples) for part in parts)]).tolist()
+    grad_PH = torch.empty_like(normed_PH)
+    for chunk in chunks(len(targets), model.shape.vocabulary_size):
+        scores = TokenScores.of(normed_PH[chunk], model.head_VH, targets_P[chunk], signals.temperatures[chunk])
+        grad_C = torch.empty_like(scores.logprob_C)
+        for part, (start, end) in zip(parts, pairwise(ends), strict=True):
+            own = slice(max(start, chunk.start), min(end, chunk.stop))
+            if own.start < own.stop:
+                here = slice(own.start - chunk.start, own.stop - chunk.start)
+                grad_C[here] = _run_gradient(part, scores.logprob_C[here], scores.entropy_C[here], signals[own])
+        grad_PH[chunk] = scores.backward(grad_C)
+    return grad_PH
 
 
-def _run_losses(parts: Sequence[PackPart], logprob_P: Tensor, entropy_P: Tensor) -> list[Tensor]:
-    losses, offset = [], 0
-    for part in parts:
-        signals = Signals.concatenated([sample.signals for sample in part.samples])
-        own = slice(offset, offset + len(signals.temperatures))
-        offset = own.stop
-        into = part.accumulation
-        loss, tally = run_loss(logprob_P[own], entropy_P[own], signals, into.denominators, into.loss)
-        into.tally += tally
-        losses.append(loss)
-    return losses
+def _run_gradient(part: PackPart, logprob_P: Tensor, entropy_P: Tensor, signals: Signals) -> Tensor:
+    """Of one run's loss by its tokens' log-probabilities. The loss is a sum over tokens: any share of them may come alone."""
+    into, leaf_P = part.accumulation, logprob_P.detach().requires_grad_()
+    with torch.enable_grad():
+        loss, tally = run_loss(leaf_P, entropy_P, signals, into.denominators, into.loss)
+    into.tally += tally
+    (grad_P,) = torch.autograd.grad(loss, leaf_P)
+    return grad_P

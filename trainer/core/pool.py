@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from trainer.contracts.adapters import adapter_path
 from trainer.contracts.samples import TrainBatch
 from trainer.contracts.training import CheckpointWritten, RunOpened, StepResult
@@ -34,7 +36,8 @@ OWN_FOLDERS = ("adapters", "checkpoints", "batches")
 @dataclass(frozen=True)
 class PoolLimits:
     """`pack_tokens` bounds one forward/backward pass: its memory, and how long a run that arrives must wait to be in one.
-    Where `strict`, no pack is shared, and a run's arithmetic is bit for bit that of the run alone."""
+    Where `strict`, no pack is shared, and a run's arithmetic is bit for bit that of the run alone. With `recompute` a pass keeps
+    each layer's input alone and computes the layer again on its way back: the same gradients in less memory."""
 
     slots: int = 8
     rank_max: int = 64
@@ -42,12 +45,15 @@ class PoolLimits:
     target_modules: tuple[str, ...] | None = None
     pack_tokens: int = 512
     strict: bool = False
+    recompute: bool = False
 
 
 class Pool:
     def __init__(self, model: Llama, *, base_model: str, artifact_root: Path, limits: PoolLimits = PoolLimits()) -> None:
         self.model = model
         self.base_digest = model.digest_now()
+        # Adapters, gradients and moments stay in float32 where the base model lies in a narrower type.
+        self.adapter_dtype = torch.float32 if model.dtype == torch.bfloat16 else model.dtype
         self.root = artifact_root
         self.limits = limits
         self.slots: list[Tenant | None] = [None] * limits.slots
@@ -77,7 +83,7 @@ class Pool:
         if None not in self.slots:
             raise NoFreeSlot(f"all {len(self.slots)} slots are taken")
         self._check_servable(spec)
-        tenant = Tenant(run_id, spec, self.model.targets, self.model.dtype)
+        tenant = Tenant(run_id, spec, self.model.targets, self.adapter_dtype, self.model.device)
         self._check_spec(run_id, spec)
         self._sweep(self._spec_path(run_id).parent)
         self._load(tenant, init_from)
@@ -134,7 +140,7 @@ class Pool:
             raise StepOutOfOrder(f"step {batch.step} was sent, but {tenant.step} steps are done")
         shape = self.model.shape
         context = min(shape.context_tokens, self.limits.context_tokens or shape.context_tokens)
-        streams = read_batch(batch, vocabulary_size=shape.vocabulary_size, context_tokens=context, dtype=self.model.dtype)
+        streams = read_batch(batch, vocabulary_size=shape.vocabulary_size, context_tokens=context, dtype=self.adapter_dtype)
         return StepJob(tenant, batch, streams)
 
     def next_logged(self, tenant: Tenant) -> StepJob | None:
@@ -145,7 +151,11 @@ class Pool:
     def train(self, jobs: Sequence[StepJob]) -> None:
         """Accumulate the gradients of some jobs, in shared packs, until all are complete."""
         while waiting := [job for job in jobs if not job.done]:
-            train_pack(self.model, self.next_pack(waiting).parts)
+            self.pass_over(self.next_pack(waiting))
+
+    def pass_over(self, pack: Pack) -> None:
+        """One forward and backward pass: each job's gradient and tally grow by its part."""
+        train_pack(self.model, pack.parts, recompute=self.limits.recompute)
 
     def next_pack(self, jobs: Sequence[StepJob]) -> Pack:
         """What to compute next."""

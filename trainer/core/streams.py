@@ -19,6 +19,9 @@ SIGNAL_MAX = 1e6
 
 STALENESS_MAX = 32
 
+WIRE_NAMES = {"sampler_logprobs": "logprobs"}
+"""Signals that the wire calls otherwise."""
+
 
 @dataclass(frozen=True)
 class Signals:
@@ -34,7 +37,18 @@ class Signals:
 
     @classmethod
     def concatenated(cls, parts: Sequence["Signals"]) -> "Signals":
-        return cls(*(torch.cat([getattr(part, field.name) for part in parts]) for field in fields(cls)))
+        return cls(*(torch.cat([getattr(part, name) for part in parts]) for name in SIGNALS))
+
+    def to(self, device: torch.device) -> "Signals":
+        return Signals(*(getattr(self, name).to(device) for name in SIGNALS))
+
+    def __getitem__(self, tokens: slice) -> "Signals":
+        """The signals of some of the tokens."""
+        return Signals(*(getattr(self, name)[tokens] for name in SIGNALS))
+
+
+SIGNALS = tuple(field.name for field in fields(Signals))
+WEIGHTS = ("rl_weights", "ce_weights", "ref_kl_weights")
 
 
 @dataclass(frozen=True)
@@ -86,7 +100,7 @@ def read_batch(batch: TrainBatch, *, vocabulary_size: int, context_tokens: int, 
         raise BadBatch("no token of any sample carries a weight")
     denominators = Denominators(batch.n_rl, batch.n_ce, batch.n_ref_kl)
     for name in ("rl", "ce", "ref_kl"):
-        count = sum(int(torch.count_nonzero(getattr(s.signals, f"{name}_weights"))) for s in samples)
+        count = sum(int(torch.count_nonzero(getattr(s.signals, f"{name}_weights"))) for s in training)
         if count > getattr(denominators, name):
             raise BadBatch(f"n_{name} is {getattr(denominators, name)}, but {count} tokens carry {name}_weights")
     return BatchStreams(training, denominators)
@@ -98,33 +112,30 @@ def _read_sample(sample: TrainSample, vocabulary_size: int, context_tokens: int,
         raise BadBatch(f"{len(ids)} tokens exceed the context of {context_tokens}")
     if ids.min() < 0 or ids.max() >= vocabulary_size:
         raise BadBatch(f"token_ids: {ids[(ids < 0) | (ids >= vocabulary_size)][0]} is outside the vocabulary")
-    streams = {
-        "temperatures": _stream(sample.temperatures, ids, "temperatures"),
-        "sampler_logprobs": _stream(sample.logprobs, ids, "logprobs"),
-        "advantages": _stream(sample.advantages, ids, "advantages"),
-        "rl_weights": _stream(sample.rl_weights, ids, "rl_weights"),
-        "ce_weights": _stream(sample.ce_weights, ids, "ce_weights"),
-        "ref_kl_weights": _stream(sample.ref_kl_weights, ids, "ref_kl_weights"),
-        "ref_logprobs": _stream(sample.ref_logprobs, ids, "ref_logprobs"),
-    }
+    streams = _streams(sample, len(ids))
     _check_weights(sample, streams)
-    weighted = (streams["rl_weights"] != 0) | (streams["ce_weights"] != 0) | (streams["ref_kl_weights"] != 0)
+    weighted = np.logical_or.reduce([streams[name] != 0 for name in WEIGHTS])
     trained = np.flatnonzero(weighted)
     if (streams["temperatures"][trained] <= 0).any():
         raise BadBatch("temperatures: a trained token has none above 0")
-    signals = Signals(**{name: torch.from_numpy(stream[trained]).to(dtype) for name, stream in streams.items()})
-    return SampleStreams(ids, trained, signals, np.asarray(sample.policy_versions, dtype=np.int64)[trained])
+    table = torch.from_numpy(np.stack([streams[name][trained] for name in SIGNALS])).to(dtype)
+    return SampleStreams(ids, trained, Signals(*table), np.asarray(sample.policy_versions, dtype=np.int64)[trained])
 
 
-def _stream(values: list[float] | None, ids: np.ndarray, name: str) -> np.ndarray:
-    if values is None:
-        return np.zeros(len(ids))
-    stream = np.asarray(values, dtype=np.float64)
-    if not np.isfinite(stream).all():
-        raise BadBatch(f"{name}: an entry is not finite")
-    if np.abs(stream).max() > SIGNAL_MAX:
-        raise BadBatch(f"{name}: {np.abs(stream).max():g} is beyond {SIGNAL_MAX:g}")
-    return stream
+def _streams(sample: TrainSample, length: int) -> dict[str, np.ndarray]:
+    """Each signal of the sample [T]; zeros where the wire has none."""
+    table = np.zeros((len(SIGNALS), length))
+    wire_names = [WIRE_NAMES.get(name, name) for name in SIGNALS]
+    for row, name in zip(table, wire_names, strict=True):
+        values = getattr(sample, name)
+        if values is not None:
+            row[:] = values
+    largest = np.abs(table).max(axis=1)
+    if not (largest <= SIGNAL_MAX).all():  # a NaN is not
+        name, worst = next((name, worst) for name, worst in zip(wire_names, largest, strict=True) if not worst <= SIGNAL_MAX)
+        problem = f"{worst:g} is beyond {SIGNAL_MAX:g}" if np.isfinite(worst) else "an entry is not finite"
+        raise BadBatch(f"{name}: {problem}")
+    return dict(zip(SIGNALS, table, strict=True))
 
 
 def _check_weights(sample: TrainSample, streams: dict[str, np.ndarray]) -> None:

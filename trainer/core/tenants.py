@@ -33,12 +33,19 @@ class RunSpec(Wire):
 class Tenant:
     """`step` is the number of optimizer steps done, and so the newest version."""
 
-    def __init__(self, run_id: str, spec: RunSpec, shapes: tuple[TargetShape, ...], dtype: torch.dtype) -> None:
+    def __init__(
+        self,
+        run_id: str,
+        spec: RunSpec,
+        shapes: tuple[TargetShape, ...],
+        dtype: torch.dtype,
+        device: torch.device | str = "cpu",
+    ) -> None:
         self.run_id = run_id
         self.spec = spec
         self.step = 0
-        self.adapter = Adapter(spec.lora, shapes, dtype)
-        self.optimizer = AdamW(spec.optimizer, self.adapter.params_P.numel(), dtype)
+        self.adapter = Adapter(spec.lora, shapes, dtype, device)
+        self.optimizer = AdamW(spec.optimizer, self.adapter.params_P.numel(), dtype, device)
         self.generator = torch.Generator().manual_seed(spec.seed)
         self.adapter.initialise(self.generator)
 
@@ -56,23 +63,25 @@ class Tenant:
     def state(self) -> dict[str, Tensor]:
         """What a checkpoint holds; copies, so that the run may go on while it is written."""
         return {
-            "params": self.adapter.params_P.detach().clone(),
-            "first_moments": self.optimizer.first_P.clone(),
-            "second_moments": self.optimizer.second_P.clone(),
+            "params": self.adapter.params_P.clone().cpu(),
+            "first_moments": self.optimizer.first_P.clone().cpu(),
+            "second_moments": self.optimizer.second_P.clone().cpu(),
             "random_state": self.generator.get_state(),
         }
 
     def check_gradient(self) -> None:
         """Raises NonFinite, with the gradient dropped, when it is not finite. Parameters and moments are untouched."""
-        if not torch.isfinite(self.adapter.grads_P).all():
-            self.adapter.grads_P.zero_()
+        grads_P = self.adapter.grads_P
+        # A finite norm has finite entries, and costs less to find than a look at each; the norm alone may overflow.
+        if not torch.isfinite(torch.linalg.vector_norm(grads_P)) and not torch.isfinite(grads_P).all():
+            self.adapter.drop_gradient()
             raise NonFinite("the batch gives a gradient that is not finite")
 
     def apply_gradient(self) -> dict[str, float]:
-        """One optimizer step on the accumulated gradient, which is then zero again."""
+        """One optimizer step on the accumulated gradient, which is then dropped."""
         self.step += 1
         metrics = self.optimizer.step(self.adapter.params_P, self.adapter.grads_P, self.step)
-        self.adapter.grads_P.zero_()
+        self.adapter.drop_gradient()
         return metrics
 
     def clear(self) -> None:

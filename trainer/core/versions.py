@@ -28,8 +28,8 @@ def weights_bytes(adapter: Adapter) -> bytes:
     tensors: dict[str, Tensor] = {}
     for shape, factors in adapter.named_tensors():
         name_a, name_b = _names(shape)
-        tensors[name_a] = factors.a.detach().contiguous()
-        tensors[name_b] = factors.b.detach().contiguous()
+        tensors[name_a] = factors.a.contiguous().cpu()
+        tensors[name_b] = factors.b.contiguous().cpu()
     return save(tensors, metadata={"format": "pt"})
 
 
@@ -68,7 +68,7 @@ def load_weights(adapter: Adapter, data: bytes) -> None:
         if tensors[name].shape != own.shape:
             raise NotServable(f"{name} is {tuple(tensors[name].shape)}, this run's is {tuple(own.shape)}")
     for name, own in expected.items():
-        own.data.copy_(tensors[name])
+        own.copy_(tensors[name])
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from time import monotonic
 
-from trainer.core.packs import train_pack
 from trainer.core.pool import Pool
 from trainer.core.steps import Pack, StepJob
 
@@ -90,7 +89,7 @@ class PackLoop:
         suspect = next((job for job in jobs if job in self._alone), None)
         pack = self._pool.next_pack([suspect] if suspect else jobs)
         try:
-            await asyncio.get_running_loop().run_in_executor(self._thread, train_pack, self._pool.model, pack.parts)
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._pool.pass_over, pack)
         except Exception as problem:
             self._part_company(pack, problem)
             return

@@ -11,11 +11,9 @@ import pytest
 from tests.numerics.recorded import TEAM, WEIGHTS, batch, recorded, run_id, sample
 from trainer.contracts.adapters import MANIFEST_NAME
 from trainer.contracts.training import CheckpointWritten, RunOpened, StepResult, TrainerHealth, TrainerStats
-from trainer.core import packs
 from trainer.core.llama import Llama
 from trainer.core.pool import Pool, PoolLimits
 from trainer.service import desk as desk_module
-from trainer.service import pack_loop
 from trainer.service.app import create_app
 from trainer.service.desk import Desk
 
@@ -201,12 +199,14 @@ async def test_not_a_number_is_refused_on_the_wire(tmp_path):
 
 
 async def test_a_pass_that_raises_is_taken_again_by_each_run_alone(tmp_path, monkeypatch):
-    def raising(model, parts):
-        if any(part.accumulation.adapter.spec.rank == 4 for part in parts):
-            raise RuntimeError("out of memory")
-        packs.train_pack(model, parts)
+    pass_over = Pool.pass_over
 
-    monkeypatch.setattr(pack_loop, "train_pack", raising)
+    def raising(pool, pack):
+        if any(part.accumulation.adapter.spec.rank == 4 for part in pack.parts):
+            raise RuntimeError("out of memory")
+        pass_over(pool, pack)
+
+    monkeypatch.setattr(Pool, "pass_over", raising)
     a, b = recorded(RUN_A, 1, seed=1)[0], recorded(RUN_B, 1, seed=2)[0]
     async with service(tmp_path / "both") as client:
         await open_run(client, RUN_A)
@@ -277,14 +277,14 @@ async def test_nonsense_is_answered_in_the_same_shape(tmp_path, method, path, bo
 
 async def test_the_service_answers_while_a_pass_computes(tmp_path, monkeypatch):
     entered, leave = asyncio.Event(), threading.Event()
-    loop = asyncio.get_running_loop()
+    loop, pass_over = asyncio.get_running_loop(), Pool.pass_over
 
-    def slow(model, parts):
+    def slow(pool, pack):
         loop.call_soon_threadsafe(entered.set)
         assert leave.wait(30)
-        packs.train_pack(model, parts)
+        pass_over(pool, pack)
 
-    monkeypatch.setattr(pack_loop, "train_pack", slow)
+    monkeypatch.setattr(Pool, "pass_over", slow)
     async with service(tmp_path) as client:
         await open_run(client)
         running = asyncio.create_task(step(client, recorded(RUN_A, 1, seed=1)[0]))

@@ -9,9 +9,8 @@ from trainer.core.streams import Denominators
 
 
 def job(run: str, lengths: list[int]) -> StepJob:
-    grads = SimpleNamespace(zero_=lambda: None)
     tenant = SimpleNamespace(
-        run_id=run, adapter=SimpleNamespace(grads_P=grads, spec=LoraSpec()), spec=SimpleNamespace(loss=LossSpec())
+        run_id=run, adapter=SimpleNamespace(drop_gradient=lambda: None, spec=LoraSpec()), spec=SimpleNamespace(loss=LossSpec())
     )
     samples = tuple(SimpleNamespace(length=length) for length in lengths)
     return StepJob(tenant, None, SimpleNamespace(samples=samples, denominators=Denominators(1, 0, 0)))
