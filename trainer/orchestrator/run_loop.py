@@ -27,6 +27,7 @@ from trainer.contracts.run_config import RunConfig
 from trainer.contracts.samples import TrainSample
 from trainer.contracts.training import RunOpened, StepResult
 from trainer.orchestrator.batches import cut_batch
+from trainer.orchestrator.dataset_feed import DatasetFeed, TakenRows
 from trainer.orchestrator.dispatch import Dispatcher
 from trainer.orchestrator.divergence import CALM_STEPS, DivergenceAlarm
 from trainer.orchestrator.endings import AttemptOver, failed
@@ -74,6 +75,7 @@ class Run:
         evals: RunEvals,
         scorer: GroupScorer,
         filters: RolloutFilters,
+        feed: DatasetFeed,
     ):
         self._place = place
         self._config = config
@@ -86,6 +88,7 @@ class Run:
         self._evals = evals
         self._scorer = scorer
         self._filters = filters
+        self._feed = feed
         self._step = 0
         self._checkpointed = -1
         self._newest: Newest | None = None
@@ -106,6 +109,7 @@ class Run:
         newest = await asyncio.to_thread(self._journal.newest)
         if newest is not None:
             self._dispatcher.resume_at(newest.cursors)
+            self._feed.resume_at(newest.dataset_cursors)
             self._scorer.restore(newest.algorithm_state)
         self._dispatcher.next_step = self._step + 1
         if self._step and self._step % self._config.checkpoints.interval == 0:
@@ -115,10 +119,11 @@ class Run:
         """Step until the last one. Raises AttemptOver."""
         self._place.reporter.emit(EventKind.STATE, {"state": RunState.RUNNING, "reason": ""}, step=self._step)
         await self._evals.maybe_start(self._step)
-        while self._step < self._config.max_steps:
+        while self._step < self._config.max_steps and not self._feed.is_over:
             started_s = time.monotonic()
+            rows = await asyncio.to_thread(self._feed.take, self._step + 1)
             groups = await self._next_groups(self._step + 1)
-            record = self._record(self._step + 1, groups, wait_s=time.monotonic() - started_s)
+            record = self._record(self._step + 1, groups, rows, wait_s=time.monotonic() - started_s)
             await asyncio.to_thread(self._journal.write, record)
             self.is_stepping = True
             await self._commit(record)
@@ -131,7 +136,7 @@ class Run:
             await self._evals.maybe_start(self._step)
         self._place.phase("waiting for the last evaluation", Component.EVAL)
         await self._evals.finished()
-        raise AttemptOver("completed", f"{self._config.max_steps} steps are done")
+        raise AttemptOver("completed", f"{self._step} steps are done")
 
     async def wind_up(self) -> None:
         """After the end: report what is unsent, account what is left, keep the newest version and a checkpoint, free the slot."""
@@ -181,7 +186,7 @@ class Run:
             self._place.status.inflight = self._book.inflight_count
             if (ending := self._place.desire.ending()) is not None:
                 raise ending
-            groups = self._book.cut(self._config.batch_size, step=step)
+            groups = self._book.cut(self._config.rollouts_per_batch(), step=step)
             if groups is not None:
                 self._dispatcher.next_step = step + 1
                 await self._dispatcher.drop_stale()
@@ -189,8 +194,8 @@ class Run:
             self._dispatcher.changed.clear()
             await _first_of(self._dispatcher.changed, self._place.desire.changed)
 
-    def _record(self, step: int, groups: list[Group], *, wait_s: float) -> StepRecord:
-        cut = cut_batch(self._place.spec.subject_id, step, groups)
+    def _record(self, step: int, groups: list[Group], rows: TakenRows, *, wait_s: float) -> StepRecord:
+        cut = cut_batch(self._place.spec.subject_id, step, groups, rows.samples)
         if cut.broken_prefixes or cut.left_out:
             self._place.reporter.log(
                 f"step {step}: {cut.broken_prefixes} turns began a new branch because their history had changed; "
@@ -208,8 +213,10 @@ class Run:
             usage=rollout_usage(accounted, sequence=str(step)),
             metrics=cut_metrics(accounted, broken_prefixes=cut.broken_prefixes, groups=groups)
             | self._filters.take_counts()
-            | self._dispatcher.limit.take_metrics(),
+            | self._dispatcher.limit.take_metrics()
+            | rows.metrics,
             cursors=self._dispatcher.cursors(),
+            dataset_cursors=self._feed.cursors(),
             algorithm_state=self._scorer.state(),
             wait_s=wait_s,
         )

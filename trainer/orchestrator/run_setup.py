@@ -15,6 +15,7 @@ from trainer.contracts.internal import Finish
 from trainer.contracts.rollouts import ReleaseSpec, RolloutSampling
 from trainer.contracts.run_config import AlgorithmChoice, EnvironmentRef, RunConfig
 from trainer.contracts.teaching import generator_of, own_sampling, sampling_of
+from trainer.orchestrator.datasets import Datasets
 from trainer.orchestrator.dispatch import Dispatcher
 from trainer.orchestrator.endings import AttemptOver, ending_of, failed
 from trainer.orchestrator.engine_loads import EngineLoads
@@ -72,6 +73,7 @@ class Training:
         rewards = {name: GroupRewards(environment, ref.group_rewards) for (name, environment), ref in refs}
         self._scorer = scorer = GroupScorer(algorithms, rewards)
         filters = self._filters()
+        self._datasets = Datasets(place, config)
         self._dispatcher = self._make_dispatcher(trained, algorithms, scorer, filters)
         self._evals = RunEvals(place, config, list(evaluated.values()), gate=self._gate)
         root = Path(place.pool.artifact_root)
@@ -102,6 +104,7 @@ class Training:
             evals=self._evals,
             scorer=scorer,
             filters=filters,
+            feed=self._datasets.feed,
         )
 
     async def work(self) -> None:
@@ -110,6 +113,7 @@ class Training:
             tasks.create_task(self._honour_owner(), name="owner")
             tasks.create_task(self._reports.run(), name="reports")
             tasks.create_task(self._watch().run(), name="watch")
+            await self._datasets.load()
             tasks.create_task(self._evals.run(), name="evaluation environments")
             await self._start_environments()
             self._scorer.check()
@@ -203,7 +207,7 @@ class Training:
             self._config,
             environments,
             book=self._book,
-            rule=StalenessRule(self._config.max_off_policy_steps, self._config.batch_size),
+            rule=StalenessRule(self._config.max_off_policy_steps, max(1, self._config.rollouts_per_batch())),
             policies=self._place.policies,
             sessions=self._place.sessions,
             gate=self._gate,
@@ -235,7 +239,7 @@ class Training:
             self._place,
             self._gate,
             limits_s=silence_limits_s(
-                rollout_s=max(ref.timeout for ref in self._config.environments),
+                rollout_s=max((ref.timeout for ref in self._config.environments), default=0.0),
                 eval_rollout_s=max((ref.timeout for ref in plan), default=0.0),
             ),
             progress_s=lambda: max(self._run.progress_s, self._dispatcher.progress_s, self._evals.progress_s),
