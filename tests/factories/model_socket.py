@@ -16,6 +16,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from trainer.contracts.rollouts import SEAT_HEADER
+
 END_OF_TURN, CALL_OPENS, CALL_CLOSES = 258, 259, 260
 
 
@@ -39,6 +41,8 @@ class FakeEngine:
     hold: asyncio.Event = field(default_factory=asyncio.Event)
     requests: list[dict[str, Any]] = field(default_factory=list)
     sessions: list[str] = field(default_factory=list)
+    seats: list[str] = field(default_factory=list)
+    """Per request the agent that a model of its own plays, empty for the policy."""
     spoken: list[tuple[list[int], list[int]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -94,6 +98,7 @@ class FakeEngine:
         body = await request.json()
         self.requests.append(body)
         self.sessions.append(request.headers.get("X-Session-ID", ""))
+        self.seats.append(request.headers.get(SEAT_HEADER, ""))
         await self.hold.wait()
         return body
 

@@ -1,15 +1,16 @@
 """The model endpoint of a sandbox, over real HTTP: what it lets through, what it records, and how it tells failures apart."""
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 
 import httpx
 
 from tests.fixtures.orchestrator_world import BASE_DIGEST, Engine, serve
+from trainer.contracts.rollouts import SEAT_HEADER
 from trainer.orchestrator.engine_gate import EngineGate
 from trainer.orchestrator.link import Link
-from trainer.orchestrator.model_requests import Pins
+from trainer.orchestrator.model_requests import Pins, SeatPins
 from trainer.orchestrator.policies import Policy, PolicyTable
 from trainer.orchestrator.rollout_proxy import RolloutProxy
 from trainer.orchestrator.sessions import SessionBook
@@ -32,7 +33,7 @@ class Bench:
 
 
 @contextlib.asynccontextmanager
-async def bench(*, patience_s: float = 5.0) -> AsyncIterator[Bench]:
+async def bench(*, patience_s: float = 5.0, seats: Mapping[str, SeatPins] | None = None) -> AsyncIterator[Bench]:
     engine, sessions, policies = Engine(), SessionBook(), PolicyTable()
     policies.publish(Policy("tiny", BASE_DIGEST))
     troubles: list[tuple[str, str]] = []
@@ -40,7 +41,7 @@ async def bench(*, patience_s: float = 5.0) -> AsyncIterator[Bench]:
         link = Link.to_url(engine_url, {"Authorization": "Bearer pool"})
         gate = EngineGate(link, None, lambda *trouble: troubles.append(trouble), patience_s=patience_s)
         pins = Pins("team", 1.0, 64, 2048)
-        proxy = RolloutProxy("digits", policies=policies, gate=gate, sessions=sessions, pins=pins)
+        proxy = RolloutProxy("digits", policies=policies, gate=gate, sessions=sessions, pins=pins, seats=seats)
         async with serve(proxy.app) as url, httpx.AsyncClient(base_url=url, headers=HEADERS, verify=False) as http:
             yield Bench(engine, sessions, http, troubles)
         link.close()
@@ -115,3 +116,17 @@ async def test_an_engine_that_stays_away_is_an_infrastructure_failure():
         session = b.sessions.take("digits", "trace-1")
     assert (reply.status_code, reply.json()["error"]["code"]) == (503, "infrastructure")
     assert session is not None and session.infrastructure
+
+
+async def test_an_agent_with_a_model_of_its_own_samples_by_its_own_pins_and_is_recorded_by_name():
+    caller = SeatPins("tiny", Pins("team", 0.3, 5, 2048))
+    async with bench(seats={"user": caller}) as b:
+        spoke = await b.http.post("/v1/chat/completions", json=CHAT, headers=HEADERS | {SEAT_HEADER: "user"})
+        other = await b.http.post(
+            "/v1/chat/completions", json=CHAT | {"model": "run.v3"}, headers=HEADERS | {SEAT_HEADER: "user"}
+        )
+        policy = await b.http.post("/v1/chat/completions", json=CHAT)
+        calls = b.calls()
+    assert (spoke.status_code, other.status_code, policy.status_code) == (200, 400, 200)
+    assert "the agent user is played by tiny" in other.json()["error"]["message"]
+    assert [(call.seat, call.temperature) for call in calls] == [("user", 0.3), ("", 1.0)]

@@ -258,3 +258,31 @@ def test_a_run_that_cannot_be_replayed_is_named_by_field(post, source, ann, pool
 def test_a_replay_feeds_sft_alone_and_asks_nobody(post, source, fields, field):
     body = replay(source, **fields.pop("environments", {})) | fields
     assert [name for name, _ in refused(post(**body))] == [field]
+
+
+def test_who_plays_an_agent_is_resolved_for_training_and_for_the_evaluation_plan(post, ann, expert, pool):
+    environment = {"id": make_release(ann, "calls").environment.slug}
+    caller = {"user": {"model": {"name": "expert@40"}, "temperature": 0.5}}
+    run = row_of(
+        post(
+            environments=[environment | {"seats": caller}],
+            eval={"environments": [environment | {"seats": {"user": {"model": {"name": MODEL}}}}]},
+        )
+    )
+    with acting_as_system():
+        Run.objects.exclude(id=run.id).update(state="STOPPED")
+    lease = lease_run(pool).lease
+    with acting_as_system():
+        spec = RunSubject().attempt_spec(fresh(run), lease)
+    assert [{name: one.engine_name for name, one in agents.items()} for agents in spec.seats] == [
+        {"user": f"{expert.run_id}.v40"},
+        {"user": MODEL},
+    ]
+    assert spec.run.environments[0].seats["user"].temperature == 0.5
+    assert row_of(post()).seats == []
+
+
+def test_an_agent_that_cannot_be_played_is_refused_by_field(post, ann):
+    environment = {"id": make_release(ann, "calls").environment.slug, "seats": {"user": {"model": {"name": "nobody"}}}}
+    ((field, _),) = refused(post(environments=[environment]))
+    assert field == "body.environments.0.seats.user.model.name"

@@ -90,6 +90,8 @@ class AttemptSpec(Wire):
     """One per entry of `run.environments` (then of `run.eval.environments`), in order; one for an eval or a release."""
     teachers: list[ServedModel | None] = []
     """One per entry of `run.environments`, None where nobody teaches; empty when there is no teacher at all."""
+    seats: list[dict[str, ServedModel]] = []
+    """One per entry of `releases`: which models play the agents that the policy does not; empty when it plays them all."""
     replays: list[ReplaySpec | None] = []
     """One per entry of `run.environments`, None where rollouts are made; empty when nothing is replayed."""
     datasets: list[DatasetSpec] = []

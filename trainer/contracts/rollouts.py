@@ -22,6 +22,8 @@ RUN_SOCKET = "run.sock"
 MODEL_SOCKET = "model.sock"
 RUNNER_CONFIG = "config.json"
 MODEL_PORT = 8000
+SEAT_HEADER = "x-rootstock-seat"
+"""On the model calls of an agent that the policy does not play: its name."""
 
 Text = Annotated[str, Field(max_length=TEXT_MAX)]
 Score = Annotated[float, Field(ge=-1e6, le=1e6)]
@@ -39,6 +41,15 @@ class RunnerLimits(Wire):
     load_s: float = 60.0
 
 
+class SeatModel(Wire):
+    """Who plays an agent instead of the policy."""
+
+    model: Name
+    """Engine name."""
+    temperature: Annotated[float, Field(ge=0, le=5)]
+    max_tokens: Annotated[int, Field(ge=1)]
+
+
 class RunnerConfig(Wire):
     """Written to config.json in the bound folder before the runner starts."""
 
@@ -48,6 +59,8 @@ class RunnerConfig(Wire):
     renderer: dict[str, Any]
     tokenizer_path: str
     limits: RunnerLimits = RunnerLimits()
+    seats: dict[Name, SeatModel] = {}
+    """Agents that the policy does not play."""
     secrets: dict[str, str] = Field(default={}, repr=False)
     """The team's own, as environment variables of tenant code. The runner removes the file once it has read it."""
 

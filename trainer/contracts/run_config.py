@@ -83,6 +83,22 @@ class GroupReward(Documented):
     """What it says of a rollout is multiplied by this and added to the rollout's own reward."""
 
 
+class Seat(Documented):
+    """Who plays one agent of an environment instead of the policy. It is never trained."""
+
+    model: ModelRef
+    """The run's base model, `base:adapter_id` or `name@step` of your team. In a file: `model = "tiny"`."""
+    max_tokens: Annotated[int, Field(ge=1, le=32_768)] | None = None
+    """Tokens of one reply. Default: the policy's."""
+    temperature: Annotated[float, Field(ge=0, le=5)] | None = None
+    """Of sampling. Default: the policy's."""
+
+
+SeatName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+"""A field of the environment's configuration that is an agent, e.g. `user`."""
+SEATS_MAX = 8
+
+
 class EnvironmentRef(Documented):
     """`id` is `owner/name`, optionally `owner/name@version`. `timeout` is the deadline of one rollout in seconds."""
 
@@ -105,6 +121,9 @@ class EnvironmentRef(Documented):
     group_rewards: Annotated[list[GroupReward], Field(max_length=16)] | None = None
     """What a rollout earns by comparison with the others of its group. Default: all that the environment declares, with weight 1.
     In a file: `[[env.group_rewards]]`."""
+    seats: Annotated[dict[SeatName, Seat], Field(max_length=SEATS_MAX)] = {}
+    """Agents of the environment that another model plays, as the user of a dialogue. The policy plays all others. In a file:
+    `[env.seats.user]`."""
     ratio: Annotated[float, Field(gt=0)] = 1.0
     """Share of the groups that come from here, relative to the other environments."""
     group_size: Annotated[int, Field(ge=1, le=GROUP_MAX)] | None = None

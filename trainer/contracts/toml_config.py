@@ -106,11 +106,18 @@ def _environment(entry: Any) -> Any:
             del made["taskset"]
     if isinstance(made.get("teacher"), Mapping):
         made["teacher"] = _teacher(made["teacher"])
+    if isinstance(made.get("seats"), Mapping):
+        made["seats"] = {name: _seat(seat) for name, seat in made["seats"].items()}
     if isinstance(made.get("id"), str):
         made["id"], version = split_version(made["id"])
         if version is not None:
             made.setdefault("version", version)
     return made
+
+
+def _seat(table: Any) -> Any:
+    """A seat's model is named like a teacher's."""
+    return _teacher(table) if isinstance(table, Mapping) else table
 
 
 def _eval(rest: dict[str, Any], body: dict[str, Any]) -> list[str]:

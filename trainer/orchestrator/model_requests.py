@@ -34,6 +34,14 @@ class Pins:
     context_tokens: int
 
 
+@dataclass(frozen=True, slots=True)
+class SeatPins:
+    """The model that plays an agent instead of the policy, and how it samples."""
+
+    engine_name: str
+    pins: Pins
+
+
 def pinned_generate(body: bytes, pins: Pins) -> GenerateRequest:
     """The request that goes to the engine. Raises BadModelRequest (pydantic's ValidationError is one)."""
     asked = GenerateRequest.model_validate_json(body)

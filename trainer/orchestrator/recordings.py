@@ -142,6 +142,7 @@ def _call(call: dict[str, Any]) -> Call:
         output_tokens=0,
         finish_reason=call["finish_reason"],
         route=call["route"],
+        seat=call.get("seat", ""),
         started_s=now_s,
         ended_s=now_s,
     )

@@ -8,7 +8,8 @@ anything else is an infrastructure failure and its tokens are never trained on.
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from starlette.applications import Starlette
@@ -18,11 +19,13 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from trainer.contracts.generation import GenerateReply, GenerateRequest, ModelCard
+from trainer.contracts.rollouts import SEAT_HEADER
 from trainer.orchestrator.engine_gate import EngineAway, EngineGate, EngineReply
 from trainer.orchestrator.link import Answer, LinkError
 from trainer.orchestrator.model_requests import (
     EngineContradiction,
     Pins,
+    SeatPins,
     checked_generate,
     pinned_chat,
     pinned_generate,
@@ -46,6 +49,15 @@ class Refused(Exception):
         self.status, self.code, self.kind = status, code, kind
 
 
+@dataclass(frozen=True, slots=True)
+class Player:
+    """Who answers a chat call. `seat` is empty where it is the run's own policy."""
+
+    policy: Policy
+    seat: str
+    temperature: float
+
+
 class RecordedStream(StreamingResponse):
     """Server-sent events whose end is noticed however it comes, the caller's going away before the first one included."""
 
@@ -63,8 +75,18 @@ class RecordedStream(StreamingResponse):
 class RolloutProxy:
     """One per environment: what it records can be claimed by that environment's rollouts alone."""
 
-    def __init__(self, environment: str, *, policies: PolicyTable, gate: EngineGate, sessions: SessionBook, pins: Pins):
+    def __init__(
+        self,
+        environment: str,
+        *,
+        policies: PolicyTable,
+        gate: EngineGate,
+        sessions: SessionBook,
+        pins: Pins,
+        seats: Mapping[str, SeatPins] | None = None,
+    ):
         self._environment = environment
+        self._seats = dict(seats or {})
         self._policies = policies
         self._gate = gate
         self._sessions = sessions
@@ -133,23 +155,24 @@ class RolloutProxy:
     async def _chat(self, request: Request) -> Response:
         try:
             body = json.loads(await _body(request))
-            asked = pinned_chat(body, self._pins) if isinstance(body, dict) else {}
+            seat, pins = self._seat(request, body)
+            asked = pinned_chat(body, pins) if isinstance(body, dict) else {}
         except ValueError as error:
             raise Refused(400, str(error), "bad_request") from None
-        policy = self._policy(asked.get("model"))
+        player = Player(self._policy(asked.get("model")), seat, pins.temperature)
         session = self._enter(request)
         content = json.dumps(asked).encode()
         if asked.get("stream"):
-            return await self._open_stream(session, policy, content)
+            return await self._open_stream(session, player, content)
         try:
-            return await _unless_disconnected(request, self._chatted(session, policy, content))
+            return await _unless_disconnected(request, self._chatted(session, player, content))
         finally:
             self._leave(session)
 
-    async def _open_stream(self, session: Session, policy: Policy, content: bytes) -> Response:
+    async def _open_stream(self, session: Session, player: Player, content: bytes) -> Response:
         started_s = time.monotonic()
         try:
-            answer = await self._gate.open(CHAT, content, policy)
+            answer = await self._gate.open(CHAT, content, player.policy)
             if answer.status != 200:
                 reply = EngineReply(answer.status, await answer.read(BODY_BYTES_MAX))
                 answer.close()
@@ -160,18 +183,18 @@ class RolloutProxy:
         except BaseException:
             self._leave(session)
             raise
-        return RecordedStream(self._streamed(session, policy, answer, started_s), lambda: self._close_stream(session, answer))
+        return RecordedStream(self._streamed(session, player, answer, started_s), lambda: self._close_stream(session, answer))
 
-    async def _chatted(self, session: Session, policy: Policy, content: bytes) -> Response:
+    async def _chatted(self, session: Session, player: Player, content: bytes) -> Response:
         started_s = time.monotonic()
-        body = await self._ask(CHAT, content, policy, session)
+        body = await self._ask(CHAT, content, player.policy, session)
         try:
-            self._record_chat(session, policy, json.loads(body), started_s)
+            self._record_chat(session, player, json.loads(body), started_s)
         except (EngineContradiction, KeyError, TypeError, ValueError) as error:
             raise self._infrastructure(session, f"engine reply refused: {error}", status=502) from None
         return Response(body, media_type="application/json")
 
-    async def _streamed(self, session: Session, policy: Policy, answer: Answer, started_s: float) -> AsyncIterator[bytes]:
+    async def _streamed(self, session: Session, player: Player, answer: Answer, started_s: float) -> AsyncIterator[bytes]:
         """Pass the engine's events on as they come; the last one with usage becomes the record."""
         last, pending = None, b""
         try:
@@ -181,7 +204,7 @@ class RolloutProxy:
                 yield part
             if last is None:
                 raise EngineContradiction("the stream ended without usage")
-            self._record_chat(session, policy, last, started_s)
+            self._record_chat(session, player, last, started_s)
         except (LinkError, EngineContradiction, KeyError, TypeError, ValueError) as error:
             session.infrastructure = f"stream broken: {type(error).__name__}: {error}"
 
@@ -189,8 +212,8 @@ class RolloutProxy:
         self._leave(session)
         answer.close()
 
-    def _record_chat(self, session: Session, policy: Policy, reply: dict[str, Any], started_s: float) -> None:
-        digest = reply["adapter"]["digest"]
+    def _record_chat(self, session: Session, player: Player, reply: dict[str, Any], started_s: float) -> None:
+        policy, digest = player.policy, reply["adapter"]["digest"]
         if digest != policy.digest:
             raise EngineContradiction(f"answered with weights {digest[:12]}, but {policy.engine_name} has {policy.digest[:12]}")
         choices = reply.get("choices") or [{}]
@@ -201,11 +224,12 @@ class RolloutProxy:
                 prompt_ids=(),
                 token_ids=(),
                 logprobs=(),
-                temperature=self._pins.temperature,
+                temperature=player.temperature,
                 input_tokens=int(reply["usage"]["prompt_tokens"]),
                 output_tokens=int(reply["usage"]["completion_tokens"]),
                 finish_reason=str(choices[0].get("finish_reason") or ""),
                 route="chat",
+                seat=player.seat,
                 started_s=started_s,
                 ended_s=time.monotonic(),
             )
@@ -231,6 +255,16 @@ class RolloutProxy:
     def _infrastructure(self, session: Session, message: str, *, status: int) -> Refused:
         session.infrastructure = message
         return Refused(status, message, "infrastructure", "server_error")
+
+    def _seat(self, request: Request, body: Any) -> tuple[str, Pins]:
+        """(agent that a model of its own plays, how it samples): the caller names the agent, we know its model."""
+        name = request.headers.get(SEAT_HEADER, "")
+        seat = self._seats.get(name)
+        if seat is None:
+            return "", self._pins
+        if not isinstance(body, dict) or body.get("model") != seat.engine_name:
+            raise Refused(400, f"the agent {name} is played by {seat.engine_name} and by no other model", "bad_request")
+        return name, seat.pins
 
     def _policy(self, name: Any) -> Policy:
         policy = self._policies.find(name) if isinstance(name, str) else None

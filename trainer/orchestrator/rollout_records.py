@@ -7,6 +7,7 @@ exactly these rows, so that anyone can recompute them from the bodies.
 import base64
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
@@ -39,16 +40,26 @@ def rollout_batch(accounted: list[Accounted], *, step: int, tag: str = "train", 
 
 
 def rollout_usage(accounted: Iterable[Accounted], *, sequence: str) -> list[UsageIn]:
-    """Tokens of the billed rollouts, as the proxy counted them."""
-    billed = [call for item in accounted if item.billed for call in _calls(item)]
+    """Tokens of the billed rollouts, as the proxy counted them: those of the policy, and apart from them those of each agent that
+    another model plays, under a sequence that ends with the agent's name."""
+    billed: dict[str, list[Call]] = defaultdict(list)
+    for item in accounted:
+        for call in _calls(item) if item.billed else ():
+            billed[call.seat].append(call)
     now = datetime.now(UTC)
-    quantities = {
-        Meter.ROLLOUT_INPUT_TOKENS: sum(call.input_tokens for call in billed),
-        Meter.ROLLOUT_OUTPUT_TOKENS: sum(call.output_tokens for call in billed),
-    }
     return [
-        UsageIn(meter=meter, sequence=sequence, quantity=quantity, at=now) for meter, quantity in quantities.items() if quantity
+        UsageIn(meter=meter, sequence=f"{sequence}.seat.{seat}" if seat else sequence, quantity=quantity, at=now)
+        for seat, calls in sorted(billed.items())
+        for meter, quantity in _quantities(calls).items()
+        if quantity
     ]
+
+
+def _quantities(calls: list[Call]) -> dict[Meter, int]:
+    return {
+        Meter.ROLLOUT_INPUT_TOKENS: sum(call.input_tokens for call in calls),
+        Meter.ROLLOUT_OUTPUT_TOKENS: sum(call.output_tokens for call in calls),
+    }
 
 
 def summary(item: Accounted) -> RolloutSummary:
@@ -133,6 +144,7 @@ def _call(call: Call, place: Place | None, *, since_s: float) -> dict[str, Any]:
         "duration_s": round(call.duration_s, 4),
         "route": call.route,
         "engine_name": call.engine_name,
+        "seat": call.seat,
         "adapter_digest": call.adapter_digest,
         "prompt_ids": call.prompt_ids,
         "token_ids": call.token_ids,

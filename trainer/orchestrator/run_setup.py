@@ -30,6 +30,7 @@ from trainer.orchestrator.run_evals import RunEvals
 from trainer.orchestrator.run_loop import Run
 from trainer.orchestrator.runner_start import limits_of
 from trainer.orchestrator.scoring import GroupScorer
+from trainer.orchestrator.seat_models import load_seats, seat_models
 from trainer.orchestrator.staleness import StalenessRule
 from trainer.orchestrator.step_journal import StepJournal
 from trainer.orchestrator.step_reports import StepReports
@@ -119,6 +120,12 @@ class Training:
             self._scorer.check()
             await self._run.resume()
             await self._teachers.load()
+            await load_seats(
+                self._place.spec.seats,
+                Path(self._place.pool.artifact_root),
+                engines=self._engines,
+                policies=self._place.policies,
+            )
             for environment in self._trained:
                 tasks.create_task(environment.supervise(), name=f"supervise {environment.name}")
             tasks.create_task(self._engine_loads().run(), name="engine loads")
@@ -150,10 +157,13 @@ class Training:
             if ref.replay:
                 trained[name] = self._recorded_environment(name, index)
             else:
-                trained[name] = self._environment(name, ref, release, sampling_of(config, ref))
+                trained[name] = self._environment(name, ref, release, sampling_of(config, ref), index)
         # Evaluations are the policy's own, whoever makes the rollouts that it trains on.
         plan = zip(names[count:], config.eval.environments if config.eval else [], releases[count:], strict=True)
-        evaluated = {name: self._environment(name, ref, release, own_sampling(config)) for name, ref, release in plan}
+        evaluated = {
+            name: self._environment(name, ref, release, own_sampling(config), index)
+            for index, (name, ref, release) in enumerate(plan, start=count)
+        }
         return trained, evaluated
 
     def _recorded_environment(self, name: str, index: int) -> RecordedEnvironment:
@@ -163,12 +173,16 @@ class Training:
             raise failed(FailureCode.INTERNAL, f"{name} replays a run, but the orders name none")
         return RecordedEnvironment(name, spec, partial(self._place.control.replay, index))
 
-    def _environment(self, name: str, ref: EnvironmentRef, release: ReleaseSpec, sampling: RolloutSampling) -> Environment:
+    def _environment(
+        self, name: str, ref: EnvironmentRef, release: ReleaseSpec, sampling: RolloutSampling, index: int
+    ) -> Environment:
+        """`index` is its place among the orders' releases."""
         place, config = self._place, self._config
-        proxy = place.proxy(name, self._gate, temperature=sampling.temperature, max_tokens=sampling.max_tokens)
+        seats = seat_models(ref, place.spec.seats[index] if place.spec.seats else {}, sampling)
+        proxy = place.proxy(name, self._gate, temperature=sampling.temperature, max_tokens=sampling.max_tokens, seats=seats)
         return Environment(
             name,
-            place.start_runner(release, ref.args, limits_of(ref)),
+            place.start_runner(release, ref.args, limits_of(ref), seats),
             model_app=proxy.app,
             reporter=place.reporter,
             meter_name=f"{place.spec.attempt}.{name}",

@@ -12,7 +12,7 @@ import httpx
 from trainer.contracts.base import new_id
 from trainer.contracts.events import FailureCode
 from trainer.contracts.internal import AttemptSpec
-from trainer.contracts.rollouts import ReleaseSpec, RunnerLimits
+from trainer.contracts.rollouts import ReleaseSpec, RunnerLimits, SeatModel
 from trainer.contracts.run_config import EnvironmentRef
 from trainer.orchestrator.backoff import Backoff
 from trainer.orchestrator.endings import AttemptOver, failed
@@ -41,7 +41,13 @@ def limits_of(ref: EnvironmentRef) -> RunnerLimits:
 
 
 def runner_starter(
-    spec: AttemptSpec, release: ReleaseSpec, *, runner_dir: Path, args: Mapping[str, Any], limits: RunnerLimits
+    spec: AttemptSpec,
+    release: ReleaseSpec,
+    *,
+    runner_dir: Path,
+    args: Mapping[str, Any],
+    limits: RunnerLimits,
+    seats: Mapping[str, SeatModel] | None = None,
 ) -> StartRunner:
     """A start that can be repeated: the release's venv is made once and reused."""
 
@@ -56,6 +62,7 @@ def runner_starter(
                 args=args,
                 secrets=spec.secrets,
                 limits=limits,
+                seats=seats,
                 sandbox_limits=SandboxLimits(deadline_s=LIFE_MOST_S),
                 labels={"subject": spec.subject_id, "attempt": str(spec.attempt), "fencing_token": str(spec.fencing_token)},
                 backend=spec.sandbox_backend,

@@ -25,6 +25,8 @@ class Call:
     output_tokens: int
     finish_reason: str
     route: Literal["generate", "chat"] = "generate"
+    seat: str = ""
+    """The agent that another model than the policy played with this call."""
     started_s: float = 0.0
     ended_s: float = 0.0
 

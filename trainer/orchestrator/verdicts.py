@@ -21,7 +21,7 @@ def judge(
     """Claim the sessions of a finished rollout and settle its outcome. `needs_tokens` is False for an evaluation, which
     trains nothing and may call the chat route. `engine_was_away`: at some moment of the rollout's life."""
     claimed = [(report, sessions.take(environment, report.trace_id)) for report in end.traces]
-    traces = tuple(Trace(report, tuple(session.calls) if session else ()) for report, session in claimed)
+    traces = tuple(_trace(report, session) for report, session in claimed)
     broken = _seen_failure([session for _, session in claimed if session], end, engine_was_away=engine_was_away)
     if broken is not None:
         return _outcome("infrastructure", end, traces, error=broken)
@@ -32,6 +32,14 @@ def judge(
     if problem is not None:
         return _outcome("failed", end, traces, error=problem)
     return _outcome("ok", end, traces, reward=sum(trace.report.reward or 0.0 for trace in learners) / len(learners))
+
+
+def _trace(report: TraceReport, session: Session | None) -> Trace:
+    """A trace in which another model than the policy spoke is no learner, whatever the runner says of it."""
+    calls = tuple(session.calls) if session else ()
+    if any(call.seat for call in calls):
+        report = report.model_copy(update={"trainable": False})
+    return Trace(report, calls)
 
 
 def lost(state: RolloutState, error: str) -> RolloutOutcome:

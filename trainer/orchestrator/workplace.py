@@ -15,14 +15,14 @@ import httpx
 from trainer.contracts.catalogue import model_folder
 from trainer.contracts.events import Component, FailureCode
 from trainer.contracts.internal import AttemptSpec, PoolSpec, UsageBatch
-from trainer.contracts.rollouts import ReleaseSpec, RunnerLimits
+from trainer.contracts.rollouts import ReleaseSpec, RunnerLimits, SeatModel
 from trainer.orchestrator.control import ControlClient
 from trainer.orchestrator.endings import failed
 from trainer.orchestrator.engine_client import Engines
 from trainer.orchestrator.engine_gate import EngineGate
 from trainer.orchestrator.heartbeat import Desire, Status
 from trainer.orchestrator.link import Link
-from trainer.orchestrator.model_requests import Pins
+from trainer.orchestrator.model_requests import Pins, SeatPins
 from trainer.orchestrator.policies import PolicyTable
 from trainer.orchestrator.recordings import AnyEnvironment
 from trainer.orchestrator.reporting import Reporter
@@ -65,8 +65,15 @@ class Workplace:
             raise failed(FailureCode.INTERNAL, "the attempt names no pool")
         return self.spec.pool
 
-    def start_runner(self, release: ReleaseSpec, args: Mapping[str, Any], limits: RunnerLimits) -> StartRunner:
-        return self.starter(self.spec, release, runner_dir=self.runner_dir, args=args, limits=limits)
+    def start_runner(
+        self,
+        release: ReleaseSpec,
+        args: Mapping[str, Any],
+        limits: RunnerLimits,
+        seats: Mapping[str, SeatModel] | None = None,
+    ) -> StartRunner:
+        given = {"seats": seats} if seats else {}
+        return self.starter(self.spec, release, runner_dir=self.runner_dir, args=args, limits=limits, **given)
 
     def phase(self, text: str, waiting_for: Component = Component.ORCHESTRATOR) -> None:
         """What the process is doing, for the next heartbeat and the log, and whose turn it is, for the watch."""
@@ -100,9 +107,21 @@ class Workplace:
         context_tokens = self.spec.base_model.context_tokens
         return Pins(self.spec.team_id, temperature, min(max_tokens, context_tokens), context_tokens)
 
-    def proxy(self, environment: str, gate: EngineGate, *, temperature: float, max_tokens: int) -> RolloutProxy:
+    def proxy(
+        self,
+        environment: str,
+        gate: EngineGate,
+        *,
+        temperature: float,
+        max_tokens: int,
+        seats: Mapping[str, SeatModel] | None = None,
+    ) -> RolloutProxy:
         pins = self.pins(temperature=temperature, max_tokens=max_tokens)
-        return RolloutProxy(environment, policies=self.policies, gate=gate, sessions=self.sessions, pins=pins)
+        players = {
+            name: SeatPins(seat.model, self.pins(temperature=seat.temperature, max_tokens=seat.max_tokens))
+            for name, seat in (seats or {}).items()
+        }
+        return RolloutProxy(environment, policies=self.policies, gate=gate, sessions=self.sessions, pins=pins, seats=players)
 
     def silence_notice(self) -> SilenceNotice:
         """Trainer and engines can be asked whether they are at work."""

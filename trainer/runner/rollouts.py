@@ -57,13 +57,20 @@ class Rollouts:
                     error = error_of_deadline(slot.traces, task)
                     await _unwind(job)
                     traces = report_unfinished(slot.traces)
-                    yield RolloutEnd(state="deadline", traces=traces, errors=[error], fault=fault_of(slot.traces))
+                    end = RolloutEnd(state="deadline", traces=traces, errors=[error], fault=fault_of(slot.traces))
+                    yield self._untrained(end)
                     return
                 yield RolloutAlive(turns=[trace.num_turns for trace in slot.traces])
-            yield _end(job, slot)
+            yield self._untrained(_end(job, slot))
         finally:
             del self._jobs[request.rollout_id]
             job.cancel()
+
+    def _untrained(self, end: RolloutEnd) -> RolloutEnd:
+        """Agents that another model plays are no learners, whatever the environment says of them."""
+        seats = self._environment.config.seats
+        traces = [trace.model_copy(update={"trainable": trace.trainable and trace.agent not in seats}) for trace in end.traces]
+        return end.model_copy(update={"traces": traces})
 
 
 async def _settled(job: asyncio.Task[Episode], timeout_s: float) -> bool:

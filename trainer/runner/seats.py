@@ -9,36 +9,44 @@ from typing import Any
 import verifiers.v1 as vf
 from verifiers.v1.clients import ModelContext
 from verifiers.v1.configs.agent import AgentConfig
-from verifiers.v1.utils.loaders import env_config_type
+from verifiers.v1.utils.loaders import default_harness_id, env_config_type
 
-from trainer.contracts.rollouts import MODEL_PORT, RolloutRequest, RunnerConfig, RunnerLimits
+from trainer.contracts.rollouts import MODEL_PORT, SEAT_HEADER, RolloutRequest, RunnerConfig, RunnerLimits, SeatModel
 from trainer.runner.chat_harness import HARNESS_ID
 
 _KEY_VARIABLE = "ROOTSTOCK_MODEL_KEY"
 _BASE_URL = f"http://127.0.0.1:{MODEL_PORT}/v1"
 _CONNECT_S = 5.0
+_NO_HARNESS = "bash"
+"""What the library names for a package that brings no harness: one that needs a container."""
 _INTERCEPTED_PER_SERVER = 256
 
 
 def environment_config(config: RunnerConfig) -> vf.EnvConfig:
     """The validated configuration of the tenant's environment. Raises whatever its import or its validators raise."""
     limits = config.limits
-    seats = [
-        name for name, field in env_config_type(config.environment).model_fields.items() if isinstance(field.default, AgentConfig)
-    ]
-    raw: dict[str, Any] = {name: _seat(limits) for name in seats}
+    fields = env_config_type(config.environment).model_fields
+    seats = {name: field.default for name, field in fields.items() if isinstance(field.default, AgentConfig)}
+    if unknown := sorted(config.seats.keys() - seats.keys()):
+        raise ValueError(f"seats: there is no agent {', '.join(unknown)} here; there are {', '.join(sorted(seats))}")
+    harness = default_harness_id(config.environment)
+    harness = HARNESS_ID if harness == _NO_HARNESS else harness
+    raw: dict[str, Any] = {name: _seat(limits, default, harness) for name, default in seats.items()}
+    for name, player in config.seats.items():
+        raw[name] |= _player(name, player, limits)
     raw["taskset"] = {**config.args, "id": config.environment}
     raw["timeout"] = {"episode": _episode_s(limits), "finalize": limits.scoring_s}
     raw["interception"] = {"type": "elastic", "multiplex": _INTERCEPTED_PER_SERVER}
     return vf.resolve_env_config(raw)
 
 
-def _seat(limits: RunnerLimits) -> dict[str, Any]:
+def _seat(limits: RunnerLimits, default: AgentConfig, harness: str) -> dict[str, Any]:
+    """`default` is what the environment says of the agent: it may ask for less than the run allows."""
     return {
         "runtime": {"type": "subprocess"},
-        "harness": {"id": HARNESS_ID},
-        "max_turns": limits.max_turns,
-        "max_total_tokens": limits.max_total_tokens,
+        "harness": {"id": harness},
+        "max_turns": min(default.max_turns or limits.max_turns, limits.max_turns),
+        "max_total_tokens": min(default.max_total_tokens or limits.max_total_tokens, limits.max_total_tokens),
         "network_notice": False,
         "timeout": {
             "setup": limits.setup_s,
@@ -49,19 +57,27 @@ def _seat(limits: RunnerLimits) -> dict[str, Any]:
     }
 
 
+def _player(name: str, player: SeatModel, limits: RunnerLimits) -> dict[str, Any]:
+    """A model of its own, called as in an evaluation: nothing that it says is trained on."""
+    client = _endpoint(limits.rollout_s) | {"type": "eval", "headers": {SEAT_HEADER: name}}
+    sampling = {"temperature": player.temperature, "max_tokens": player.max_tokens}
+    return {"model": player.model, "client": client, "sampling": sampling}
+
+
+def _endpoint(read_s: float) -> dict[str, Any]:
+    """The key is a placeholder: the socket itself is the permission."""
+    os.environ.setdefault(_KEY_VARIABLE, "local")
+    return {"base_url": _BASE_URL, "api_key_var": _KEY_VARIABLE, "timeout": {"connect": _CONNECT_S, "read": read_s}}
+
+
 def _episode_s(limits: RunnerLimits) -> float:
     """Above the sum of the stages, so that the stage is named and not the episode."""
     return limits.setup_s + limits.rollout_s + 2 * limits.scoring_s + 10.0
 
 
 def model_context(request: RolloutRequest, config: RunnerConfig) -> ModelContext:
-    """Policy, client and sampling of one rollout. The key is a placeholder: the socket itself is the permission."""
-    os.environ.setdefault(_KEY_VARIABLE, "local")
-    common = {
-        "base_url": _BASE_URL,
-        "api_key_var": _KEY_VARIABLE,
-        "timeout": {"connect": _CONNECT_S, "read": request.deadline_s},
-    }
+    """Policy, client and sampling of one rollout."""
+    common = _endpoint(request.deadline_s)
     if request.client == "eval":
         client = vf.EvalClientConfig(**common)
     else:

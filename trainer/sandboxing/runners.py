@@ -29,7 +29,7 @@ from pydantic import ValidationError
 
 import trainer
 from trainer.contracts.catalogue import BaseModelSpec, model_folder
-from trainer.contracts.rollouts import RUN_SOCKET, RUNNER_CONFIG, RunnerConfig, RunnerHealth, RunnerLimits, TenantError
+from trainer.contracts.rollouts import RUN_SOCKET, RUNNER_CONFIG, RunnerConfig, RunnerHealth, RunnerLimits, SeatModel, TenantError
 from trainer.sandboxing.drivers import Backend, choose_driver
 from trainer.sandboxing.releases import ReleaseVenv
 from trainer.sandboxing.specs import Mount, Sandbox, SandboxEnd, SandboxLimits, SandboxSpec
@@ -119,6 +119,7 @@ async def start_runner(
     args: Mapping[str, Any] | None = None,
     secrets: Mapping[str, str] | None = None,
     limits: RunnerLimits | None = None,
+    seats: Mapping[str, SeatModel] | None = None,
     sandbox_limits: SandboxLimits | None = None,
     labels: Mapping[str, str] | None = None,
     backend: Backend = "auto",
@@ -135,6 +136,7 @@ async def start_runner(
         renderer=model.renderer,
         tokenizer_path=TOKENIZER_INSIDE,
         limits=limits,
+        seats=dict(seats or {}),
         secrets=dict(secrets or {}),
     )
     (folder / RUNNER_CONFIG).write_text(config.model_dump_json())

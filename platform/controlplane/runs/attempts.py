@@ -37,6 +37,7 @@ class RunSubject:
             run=RunConfig.model_validate(row.config),
             releases=[release_spec(release_by_id(release_id)) for release_id in row.releases],
             teachers=row.teachers,
+            seats=row.seats,
             replays=replay_specs(row),
             init_from=row.init_from or None,
             resume_step=row.step,

@@ -32,6 +32,8 @@ class Run(TenantModel):
     """Artifact path of the checkpoint or adapter version that a warm start begins from."""
     teachers = models.JSONField(default=list)
     """contracts.ServedModel or null per environment, as resolved when the run was made; empty when nobody teaches."""
+    seats = models.JSONField(default=list)
+    """contracts.ServedModel by agent for each release, as resolved when the run was made; empty when the policy plays all."""
     sealed_secrets = models.TextField(blank=True, default="")
     notice = models.TextField(blank=True, default="")
 

@@ -19,6 +19,7 @@ from controlplane.runs.algorithm_choices import check_algorithms
 from controlplane.runs.pool_limits import check_pool_limits
 from controlplane.runs.replays import check_replays
 from controlplane.runs.request import RunRequest
+from controlplane.runs.seats import resolve_seats
 from controlplane.runs.teachers import check_teaching, resolve_teachers
 from controlplane.teams.actors import Actor
 from trainer.contracts.base import new_id
@@ -38,6 +39,7 @@ class RunPlan:
     pool: Pool
     init_from: str
     teachers: list[dict[str, Any] | None]
+    seats: list[dict[str, Any]]
 
 
 def plan_run(actor: Actor, request: RunRequest) -> RunPlan:
@@ -47,10 +49,11 @@ def plan_run(actor: Actor, request: RunRequest) -> RunPlan:
     check_teaching(request.config)
     check_algorithms(request.config)
     teachers = resolve_teachers(actor, request.config)
+    seats = resolve_seats(actor, request.config)
     config, release_ids = _pin_environments(actor, request)
     check_replays(actor, config)
     init_from = _warm_start(actor, config) if config.checkpoint_id else ""
-    return RunPlan(config, request, release_ids, pool, init_from, teachers)
+    return RunPlan(config, request, release_ids, pool, init_from, teachers, seats)
 
 
 def check_model(name: str, loc: Location) -> Pool:

@@ -56,6 +56,7 @@ def _insert_run(actor: Actor, plan: RunPlan) -> Run:
         releases=plan.release_ids,
         init_from=plan.init_from,
         teachers=plan.teachers,
+        seats=plan.seats,
         sealed_secrets=seal(plan.request.secrets),
         notice=" ".join(plan.request.notices),
         queued_at=now(),

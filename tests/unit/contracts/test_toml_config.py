@@ -194,3 +194,8 @@ def test_an_override_that_leads_nowhere_is_refused(key):
 )
 def test_values_are_toml_where_json_has_them_and_text_otherwise(text, value):
     assert parse_value(text) == value
+
+
+def test_an_agents_model_is_named_by_its_name_alone():
+    body = translate(tomllib.loads('[[env]]\nid = "me/calls"\n[env.seats.user]\nmodel = "tiny"\ntemperature = 0.5')).body
+    assert body["environments"] == [{"id": "me/calls", "seats": {"user": {"model": {"name": "tiny"}, "temperature": 0.5}}}]

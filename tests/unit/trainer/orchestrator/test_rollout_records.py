@@ -8,7 +8,7 @@ import zstandard
 from tests.factories.rollouts import make_call, make_group, make_outcome
 from trainer.contracts.catalogue import load_catalogue, model_folder
 from trainer.orchestrator.groups import Accounted
-from trainer.orchestrator.rollout_records import rollout_batch
+from trainer.orchestrator.rollout_records import rollout_batch, rollout_usage
 from trainer.orchestrator.token_texts import TokenTexts
 
 
@@ -51,3 +51,17 @@ def test_every_token_id_has_its_text_markers_and_broken_characters_included():
 
 def test_a_model_without_a_tokenizer_file_has_ids_alone(tmp_path):
     assert record(make_call(), texts=TokenTexts(tmp_path))["texts"] == {}
+
+
+def test_tokens_of_an_agent_that_another_model_plays_are_metered_apart():
+    user = make_call((), (), route="chat", seat="user", input_tokens=9, output_tokens=4)
+    (rollout,) = make_group(3, 1).rollouts
+    rollout.outcome = make_outcome(calls=[make_call(input_tokens=7, output_tokens=2), user])
+    item = Accounted(rollout, "ok", True, 0, billed=True)
+    found = {(event.meter.value, event.sequence): event.quantity for event in rollout_usage([item], sequence="3")}
+    assert found == {
+        ("rollout_input_tokens", "3"): 7,
+        ("rollout_output_tokens", "3"): 2,
+        ("rollout_input_tokens", "3.seat.user"): 9,
+        ("rollout_output_tokens", "3.seat.user"): 4,
+    }

@@ -64,3 +64,14 @@ def test_a_failure_names_the_place_in_the_tenants_code():
 def test_an_evaluation_may_use_the_chat_route_alone():
     chat = make_call((), (), engine_name="tiny", route="chat", input_tokens=5, output_tokens=2)
     assert judge(end(), book(chat), environment="e", engine_name="tiny", needs_tokens=False).state == "ok"
+
+
+def test_a_trace_in_which_another_model_spoke_is_no_learner_whatever_the_runner_says():
+    sessions = book(CALL)
+    user = make_call((), (), engine_name="caller.v9", route="chat", seat="user")
+    other = sessions.enter("e", "u", 0.0)
+    other.calls, other.live = [user], 0
+    claims = [TraceReport(trace_id=name, state="ok", reward=reward) for name, reward in (("t", 1.0), ("u", -5.0))]
+    outcome = judge(RolloutEnd(state="ok", traces=claims), sessions, environment="e", engine_name="run.v1")
+    assert (outcome.state, outcome.reward) == ("ok", 1.0)
+    assert [trace.report.trainable for trace in outcome.traces] == [True, False]
