@@ -56,23 +56,25 @@ def test_a_run_beside_seven_others_equals_the_run_alone(tmp_path):
     assert (state(pool, runs[0]) - expected).abs().max() <= 1e-6
 
 
-def test_strict_isolation_is_bit_equal_to_the_run_alone(tmp_path):
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_strict_isolation_is_bit_equal_to_the_run_alone(tmp_path, dtype):
     a, b = recorded(RUN_A, 5, seed=1), recorded(RUN_B, 5, seed=2)
-    pool = new_pool(tmp_path / "both", strict=True)
+    pool = new_pool(tmp_path / "both", dtype=dtype, strict=True)
     pool.open(RUN_A, spec())
     pool.open(RUN_B, UNLIKE)
     results = [step_together(pool, pair)[0] for pair in zip(a, b, strict=True)]
     assert sum(result.packs_shared for result in results) == 0
-    assert torch.equal(state(pool), alone(tmp_path / "alone", a, spec(), strict=True))
+    assert torch.equal(state(pool), alone(tmp_path / "alone", a, spec(), dtype=dtype, strict=True))
 
 
-def test_a_neighbours_content_does_not_move_a_bit(tmp_path):
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_neighbours_content_does_not_move_a_bit(tmp_path, dtype):
     a = recorded(RUN_A, 3, seed=1)
     states = []
     for seed in (2, 3):
         shape = random.Random(0)
         others = [[sample(random.Random(seed * 100 + s), shape.randint(5, 40)) for s in range(5)] for _ in a]
-        pool = new_pool(tmp_path / str(seed), pack_tokens=10_000)
+        pool = new_pool(tmp_path / str(seed), dtype=dtype, pack_tokens=10_000)
         pool.open(RUN_A, spec())
         pool.open(RUN_B, UNLIKE)
         for own, other in zip(a, others, strict=True):

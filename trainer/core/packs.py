@@ -67,19 +67,21 @@ def _loss_gradient(model: Llama, normed_PH: Tensor, parts: Sequence[PackPart]) -
     """Of the parts' losses by the normed hidden states of their trained tokens [P, H]; adds to the tallies."""
     samples = [sample for part in parts for sample in part.samples]
     targets = np.concatenate([sample.token_ids_T[sample.trained_P] for sample in samples])
-    targets_P = torch.from_numpy(targets).to(model.device)
-    signals = Signals.concatenated([sample.signals for sample in samples]).to(model.device)
+    signals = Signals.concatenated([sample.signals for sample in samples])
+    targets_P, temperatures_P = torch.from_numpy(targets).to(model.device), signals.temperatures.to(model.device)
     ends = np.cumsum([0, *(sum(len(sample.trained_P) for sample in part.samples) for part in parts)]).tolist()
     grad_PH = torch.empty_like(normed_PH)
     for chunk in chunks(len(targets), model.shape.vocabulary_size):
-        scores = TokenScores.of(normed_PH[chunk], model.head_VH, targets_P[chunk], signals.temperatures[chunk])
-        grad_C = torch.empty_like(scores.logprob_C)
+        scores = TokenScores.of(normed_PH[chunk], model.head_VH, targets_P[chunk], temperatures_P[chunk])
+        # A few numbers a token: losses are computed where the signals lie, whatever the model's device is.
+        logprob_C, entropy_C = scores.logprob_C.cpu(), scores.entropy_C.cpu()
+        grad_C = torch.empty_like(logprob_C)
         for part, (start, end) in zip(parts, pairwise(ends), strict=True):
             own = slice(max(start, chunk.start), min(end, chunk.stop))
             if own.start < own.stop:
                 here = slice(own.start - chunk.start, own.stop - chunk.start)
-                grad_C[here] = _run_gradient(part, scores.logprob_C[here], scores.entropy_C[here], signals[own])
-        grad_PH[chunk] = scores.backward(grad_C)
+                grad_C[here] = _run_gradient(part, logprob_C[here], entropy_C[here], signals[own])
+        grad_PH[chunk] = scores.backward(grad_C.to(model.device))
     return grad_PH
 
 

@@ -39,9 +39,6 @@ class Signals:
     def concatenated(cls, parts: Sequence["Signals"]) -> "Signals":
         return cls(*(torch.cat([getattr(part, name) for part in parts]) for name in SIGNALS))
 
-    def to(self, device: torch.device) -> "Signals":
-        return Signals(*(getattr(self, name).to(device) for name in SIGNALS))
-
     def __getitem__(self, tokens: slice) -> "Signals":
         """The signals of some of the tokens."""
         return Signals(*(getattr(self, name)[tokens] for name in SIGNALS))

@@ -21,6 +21,7 @@ from trainer.service.desk import Desk
 KEEP_ALIVE_S = 75
 """Longer than any client keeps a connection, so that a request never meets a closing one."""
 GRACE_S = 20
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -33,6 +34,11 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--pack-tokens", type=int, default=512, help="tokens of one forward/backward pass")
     parser.add_argument("--pack-window-ms", type=float, default=20.0, help="how long a batch waits for other runs' batches")
     parser.add_argument("--isolation", choices=["packed", "strict"], default="packed", help="strict: one run per pass")
+    parser.add_argument("--recompute", action="store_true", help="keep less of a pass in memory and compute it twice")
+    parser.add_argument(
+        "--base-dtype", choices=sorted(DTYPES), default="float32", help="of the base model; adapters stay float32"
+    )
+    parser.add_argument("--device", default="cpu", help="torch's name of where the base model and the adapters lie")
     parser.add_argument("--threads", type=int, default=1, help="threads of a pass")
     return parser.parse_args(arguments)
 
@@ -51,10 +57,13 @@ def build_desk(options: argparse.Namespace) -> Desk:
         target_modules=spec.target_modules,
         pack_tokens=options.pack_tokens,
         strict=options.isolation == "strict",
+        recompute=options.recompute,
     )
-    pool = Pool(Llama(folder), base_model=spec.id, artifact_root=options.artifacts, limits=limits)
+    model = Llama(folder, DTYPES[options.base_dtype], options.device)
+    pool = Pool(model, base_model=spec.id, artifact_root=options.artifacts, limits=limits)
     if pool.base_digest != weights_digest(folder):
-        raise SystemExit(f"the weights in memory are not those of {folder}")
+        why = "" if options.base_dtype == "float32" else f" in {options.base_dtype}; stored as they are, leave --base-dtype out"
+        raise SystemExit(f"the weights in memory are not those of {folder}{why}")
     return Desk(pool, base_model=spec.id, window_s=options.pack_window_ms / 1000)
 
 

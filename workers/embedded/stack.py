@@ -6,6 +6,7 @@ Knows ports, secrets, folders and commands. Refuses to know how processes are wa
 import json
 import os
 import secrets
+import shlex
 import signal
 import socket
 import subprocess
@@ -29,6 +30,7 @@ PACK_TOKENS = {"tiny": 256}
 """Small packs where a pass takes milliseconds: a batch that arrives while another run's is computed joins it at the next pack."""
 PACK_TOKENS_DEFAULT = 2048
 """Whole groups in one pass: what their samples share is computed once."""
+TRAINER_OPTIONS_VARIABLE = "ROOTSTOCK_TRAINER_OPTIONS"
 MODEL_START_DEADLINE_S = 300.0
 """Reading hundreds of megabytes of weights, and hashing them, on busy cores."""
 PASSED_ON = (
@@ -43,6 +45,11 @@ PASSED_ON = (
     "DOCKER_HOST",
     "ROOTSTOCK_SANDBOX_BACKEND",
 )
+
+
+def trainer_options() -> list[str]:
+    """More words for the trainer's command; what stands later on it wins."""
+    return shlex.split(os.environ.get(TRAINER_OPTIONS_VARIABLE, ""))
 
 
 class StackError(RuntimeError):
@@ -174,7 +181,7 @@ class Stack:
         self.artifacts.mkdir(exist_ok=True)
         pack_tokens = PACK_TOKENS.get(self.model, PACK_TOKENS_DEFAULT)
         return [
-            self.model_service("trainer", "trainer.service", "--pack-tokens", str(pack_tokens)),
+            self.model_service("trainer", "trainer.service", "--pack-tokens", str(pack_tokens), *trainer_options()),
             *engine_services(self),
         ]
 

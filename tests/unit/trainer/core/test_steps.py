@@ -2,6 +2,9 @@
 
 from types import SimpleNamespace
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from trainer.contracts.adapters import LoraSpec
 from trainer.contracts.training import LossSpec
 from trainer.core.steps import StepJob, next_pack
@@ -31,6 +34,25 @@ def test_a_run_that_comes_late_catches_up_first():
     a, b = job("a", [10] * 8), job("b", [10] * 3)
     next_pack([a], 40)
     assert lengths(next_pack([a, b], 40)) == {"a": [10], "b": [10] * 3}
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.lists(st.integers(1, 90), min_size=40, max_size=40), min_size=2, max_size=5),
+    st.integers(20, 200),
+    st.integers(1, 12),
+)
+def test_runs_with_work_left_stay_within_a_turn_and_a_sample_of_each_other(samples, budget, packs):
+    """Deficit round-robin, whatever the lengths of their samples: in tokens, not in samples or packs."""
+    jobs = [job(str(index), own) for index, own in enumerate(samples)]
+    for _ in range(packs):
+        pack = next_pack(jobs, budget)
+        sizes = [sample.length for part in pack.parts for sample in part.samples]
+        assert sum(sizes) <= budget or len(sizes) == 1
+        if any(one.done for one in jobs):
+            return
+        taken = [one.tokens_taken for one in jobs]
+        assert max(taken) - min(taken) <= budget // 2 + 90
 
 
 def test_a_sample_longer_than_the_budget_goes_alone():
