@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from primecli.commands import auth, deployments, env, evals, inference, keys, models, push, teams, train, wallet
+from primecli.commands import auth, datasets, deployments, env, evals, inference, keys, models, push, teams, train, wallet
 from primecli.output import CliError, ExitCode, OutputFormat, Terminal
 
 
@@ -64,6 +64,7 @@ app.command("push")(push.push)
 app.command("pull")(push.pull)
 app.command("chat")(inference.chat)
 app.add_typer(env.app, name="env")
+app.add_typer(datasets.app, name="datasets")
 app.add_typer(train.app, name="train")
 app.add_typer(evals.app, name="eval")
 app.add_typer(models.app, name="models")

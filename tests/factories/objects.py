@@ -14,6 +14,7 @@ from controlplane.runs.models import Run
 from controlplane.runs.services import stop_run
 from controlplane.teams import access, services
 from tests.factories.adapters import make_adapter, make_checkpoint
+from tests.factories.datasets import make_dataset
 from tests.factories.packages import Package, build_package
 from tests.factories.releases import make_release
 from tests.factories.reports import make_rollout
@@ -121,6 +122,16 @@ def _next_package() -> Package:
 def _declared(world: World, body: DeclareUpload) -> str:
     environment = hub_access.owned_environment(world.member.actor, world["environment_id"])
     return hub_services.declare_upload(world.member.actor, environment, body)[0].id
+
+
+@owns("dataset_id")
+def dataset_id(world: World) -> str:
+    return make_dataset(world.member).id
+
+
+@sends("datasets_create")
+def dataset_declaration(world: World) -> dict[str, Any]:
+    return {"name": "sums", "sha256": "0" * 64, "size_bytes": 10}
 
 
 @owns("wheel_id")

@@ -8,6 +8,7 @@ from controlplane.pools.bodies import StoredBody
 from controlplane.pools.models import Lease
 from controlplane.pools.orders import orders_of
 from controlplane.runs import access, lifecycle, reports
+from controlplane.runs.datasets import dataset_specs
 from controlplane.runs.models import Run
 from controlplane.runs.replays import replay_specs
 from trainer.contracts.catalogue import load_catalogue
@@ -39,6 +40,7 @@ class RunSubject:
             teachers=row.teachers,
             seats=row.seats,
             replays=replay_specs(row),
+            datasets=dataset_specs(row),
             init_from=row.init_from or None,
             resume_step=row.step,
             secrets=unseal(row.sealed_secrets),

@@ -4,4 +4,7 @@ from django.urls import path
 
 from controlplane.runs import internal_api as api
 
-urlpatterns = [path("replays/<int:environment>/<int:step>", api.ReplayView.as_view(), name="internal-replay")]
+urlpatterns = [
+    path("replays/<int:environment>/<int:step>", api.ReplayView.as_view(), name="internal-replay"),
+    path("datasets/<int:index>", api.DatasetFileView.as_view(), name="internal-dataset"),
+]

@@ -16,6 +16,7 @@ from controlplane.pools.limits import limits_of
 from controlplane.pools.models import Pool
 from controlplane.runs import access
 from controlplane.runs.algorithm_choices import check_algorithms
+from controlplane.runs.datasets import pin_datasets
 from controlplane.runs.pool_limits import check_pool_limits
 from controlplane.runs.replays import check_replays
 from controlplane.runs.request import RunRequest
@@ -52,6 +53,7 @@ def plan_run(actor: Actor, request: RunRequest) -> RunPlan:
     seats = resolve_seats(actor, request.config)
     config, release_ids = _pin_environments(actor, request)
     check_replays(actor, config)
+    config = pin_datasets(actor, config)
     init_from = _warm_start(actor, config) if config.checkpoint_id else ""
     return RunPlan(config, request, release_ids, pool, init_from, teachers, seats)
 
@@ -71,7 +73,7 @@ def _pin_environments(actor: Actor, request: RunRequest) -> tuple[RunConfig, lis
     config, forced = request.config, request.is_forced
     training = [pin_environment(actor, ref, forced=forced) for ref in config.environments]
     evaluated = [pin_environment(actor, ref, forced=forced) for ref in (config.eval.environments if config.eval else [])]
-    pinned = {"environments": [ref for ref, _ in training], "name": config.name or _default_name(training[0][0])}
+    pinned = {"environments": [ref for ref, _ in training], "name": config.name or _default_name(config, training)}
     if config.eval:
         pinned["eval"] = config.eval.model_copy(update={"environments": [ref for ref, _ in evaluated]})
     return config.model_copy(update=pinned), [release.pk for _, release in (*training, *evaluated)]
@@ -86,8 +88,9 @@ def pin_environment(actor: Actor, ref: EnvironmentRef, *, forced: bool) -> tuple
     return ref.model_copy(update={"id": spec.environment, "version": spec.version}), release
 
 
-def _default_name(ref: EnvironmentRef) -> str:
-    return f"{ref.id.rpartition('/')[2][:90]}-{new_id()[1:7]}"
+def _default_name(config: RunConfig, training: list[tuple[EnvironmentRef, Release]]) -> str:
+    first = training[0][0].id.rpartition("/")[2] if training else config.datasets[0].id
+    return f"{first[:90]}-{new_id()[1:7]}"
 
 
 def _warm_start(actor: Actor, config: RunConfig) -> str:

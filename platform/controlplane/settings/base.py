@@ -39,7 +39,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "teams.User"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 2**20
 
-APPS = ["core", "teams", "hub", "runs", "pools", "adapters", "inference", "evals", "billing", "audit", "web"]
+APPS = ["core", "teams", "hub", "datasets", "runs", "pools", "adapters", "inference", "evals", "billing", "audit", "web"]
 INSTALLED_APPS = [
     "django.contrib.sessions",
     "rest_framework",
@@ -102,6 +102,7 @@ SPECTACULAR_SETTINGS = {
     "TAGS": [
         {"name": "teams", "description": "Users, teams, API keys and signing in."},
         {"name": "hub", "description": "Environments and their releases."},
+        {"name": "datasets", "description": "Files of rows that runs learn from."},
         {"name": "runs", "description": "Training runs and what they report."},
         {"name": "evals", "description": "Evaluations, hosted and pushed."},
         {"name": "adapters", "description": "Adapters and their deployments."},

@@ -1,0 +1,35 @@
+"""The doors of datasets: the only place that finds one by id or name, always for an actor or for a run of the same team."""
+
+from django.db.models import Q, QuerySet
+
+from controlplane.datasets.errors import no_dataset
+from controlplane.datasets.models import Dataset
+from controlplane.teams.actors import Actor
+
+
+def access_dataset(actor: Actor, name: str) -> Dataset:
+    """A checked dataset of the actor's team, by name or id."""
+    found = checked_datasets(actor.team_id).filter(Q(name=name) | Q(id=name)).first()
+    if found is None:
+        raise no_dataset(name)
+    return found
+
+
+def access_upload(actor: Actor, dataset_id: str) -> Dataset:
+    """A dataset of the actor's team, checked or still on its way."""
+    found = Dataset.objects.filter(team=actor.team, id=dataset_id).first()
+    if found is None:
+        raise no_dataset(dataset_id)
+    return found
+
+
+def dataset_of_team(team_id: str, name: str, sha256: str) -> Dataset:
+    """For the holder of a run, whose configuration was pinned when the run was made."""
+    found = checked_datasets(team_id).filter(name=name, sha256=sha256).first()
+    if found is None:
+        raise no_dataset(name)
+    return found
+
+
+def checked_datasets(team_id: str) -> QuerySet[Dataset]:
+    return Dataset.objects.filter(team_id=team_id, checked_at__isnull=False)

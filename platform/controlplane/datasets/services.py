@@ -1,0 +1,145 @@
+"""Writes to datasets. A file is judged before anything of it is kept: a refused one leaves neither row nor object behind.
+
+Knows uploads and reports. Refuses to know tokenizers: whether a row fits a model, the run that learns from it finds out.
+"""
+
+import tempfile
+from typing import BinaryIO
+
+from django.db import transaction
+
+from controlplane.audit.services import record
+from controlplane.core.clock import DatabaseNow
+from controlplane.core.errors import Conflict, Invalid
+from controlplane.core.objects import MissingObject, content_key, store
+from controlplane.core.objects.keys import chunks
+from controlplane.core.problems import FieldProblem
+from controlplane.datasets.errors import DatasetExists, no_dataset
+from controlplane.datasets.models import Dataset
+from controlplane.datasets.schemas import DeclareDataset
+from controlplane.teams.actors import Actor
+from trainer.contracts.base import new_id
+from trainer.contracts.datasets import (
+    DatasetKind,
+    DatasetRefused,
+    ImportReport,
+    check_report,
+    kind_of,
+    read_rows,
+    report_of,
+)
+
+UPLOAD_EXPIRES_S = 3600
+FILE = ("body", "file")
+
+
+def declare_dataset(actor: Actor, body: DeclareDataset) -> tuple[Dataset, str | None]:
+    """Announce a file. Returns its row with a signed address to PUT it to, or None where that content has that name already.
+    Whoever announces a name again replaces an upload of it that never ended."""
+    with transaction.atomic():
+        known = Dataset.objects.select_for_update().filter(team=actor.team, name=body.name).first()
+        if known is not None and known.checked_at is not None:
+            if known.sha256 != body.sha256:
+                raise DatasetExists(body.name)
+            return known, None
+        if known is not None:
+            known.delete()
+        dataset_id = new_id()
+        made = Dataset.objects.create(
+            id=dataset_id,
+            team=actor.team,
+            created_by=actor.user,
+            object_key=f"datasets/uploads/{dataset_id}",
+            **body.model_dump(),
+        )
+    return made, store().signed_put_url(made.object_key, UPLOAD_EXPIRES_S, body.size_bytes)
+
+
+def finalize_dataset(actor: Actor, dataset: Dataset) -> Dataset:
+    """Judge an uploaded file line by line and keep it. Twice is once. Raises Invalid naming lines and reasons."""
+    if dataset.checked_at is not None:
+        return dataset
+    with tempfile.TemporaryFile() as file:
+        _copy(dataset, file)
+        file.seek(0)
+        try:
+            kind, report = inspect_file(file, dropped_max=dataset.dropped_max)
+        except _Refused as refused:
+            _discard(dataset)
+            raise refused.answer() from None
+        file.seek(0)
+        uploaded, kept = dataset.object_key, content_key(f"datasets/{dataset.team_id}", dataset.sha256, ".jsonl")
+        # What was judged is what is kept: the signed address may have been written to since.
+        if store().put(kept, file).sha256 != dataset.sha256:
+            raise _changed(dataset)
+    with transaction.atomic():
+        fields = {"kind": kind, "report": report.model_dump(mode="json"), "object_key": kept, "checked_at": DatabaseNow()}
+        if not Dataset.objects.filter(id=dataset.id, checked_at__isnull=True).update(**fields):
+            raise no_dataset(dataset.id)
+        record(actor, "dataset.uploaded", kind="dataset", object_id=dataset.id, detail={"name": dataset.name, **_counts(report)})
+    store().delete(uploaded)
+    dataset.refresh_from_db()
+    return dataset
+
+
+class _Refused(Exception):
+    """A file that is not kept, with what is known of its rows."""
+
+    def __init__(self, message: str, report: ImportReport | None = None) -> None:
+        super().__init__(message)
+        self.report = report
+
+    def answer(self) -> Invalid:
+        """422 naming each line."""
+        refused = Invalid(FILE, str(self), hint="Nothing was kept. Correct the lines, or allow more of them with dropped_max.")
+        if self.report is not None:
+            named = [FieldProblem((*FILE, problem.line), problem.reason) for problem in self.report.problems]
+            refused.problems = [FieldProblem(FILE, str(self)), *named]
+        return refused
+
+
+def inspect_file(file: BinaryIO, *, dropped_max: float) -> tuple[DatasetKind, ImportReport]:
+    """What kind of rows a file holds, and what becomes of each."""
+    kind: DatasetKind = "chat"
+    outcomes: list[tuple[int, str]] = []
+    try:
+        for line in read_rows(file):
+            kind = kind_of(line.row) if line.row is not None else kind
+            outcomes.append((line.number, line.reason))
+    except DatasetRefused as refused:
+        raise _Refused(str(refused)) from None
+    report = report_of(outcomes)
+    try:
+        check_report(report, dropped_max)
+    except DatasetRefused as refused:
+        raise _Refused(str(refused), report) from None
+    return kind, report
+
+
+def _copy(dataset: Dataset, file: BinaryIO) -> None:
+    """The uploaded object on this machine's disk, digest and size compared with the declared ones."""
+    stored = store().stat(dataset.object_key)
+    if stored is None:
+        raise Conflict("nothing was uploaded yet; PUT the file to its address first", code="not_uploaded")
+    if (stored.sha256, stored.size_bytes) != (dataset.sha256, dataset.size_bytes):
+        raise _changed(dataset)
+    try:
+        with store().open(dataset.object_key) as stream:
+            for chunk in chunks(stream):
+                file.write(chunk)
+    except MissingObject:
+        raise no_dataset(dataset.id) from None
+
+
+def _changed(dataset: Dataset) -> Invalid:
+    _discard(dataset)
+    return Invalid(FILE, "what was uploaded is not the file that was declared (sha256, size_bytes)")
+
+
+def _discard(dataset: Dataset) -> None:
+    store().delete(dataset.object_key)
+    Dataset.objects.filter(id=dataset.id, checked_at__isnull=True).delete()
+
+
+def _counts(report: ImportReport) -> dict[str, int]:
+    return {"rows": report.rows, "dropped": report.dropped}
