@@ -3,17 +3,17 @@
 from urllib.parse import urlsplit
 
 import pytest
+from django.test import override_settings
 
-from controlplane.core.errors import NotFound
 from controlplane.core.tenancy import acting_as_system, acting_for
 from controlplane.datasets.models import Dataset
 from controlplane.runs.attempts import RunSubject
-from controlplane.runs.datasets import dataset_of_run
 from controlplane.runs.models import Run
 from tests.factories.adapters import make_checkpoint
+from tests.factories.answers import content_of
 from tests.factories.datasets import EXCHANGE, declaration, lines, make_dataset
 from tests.factories.releases import make_release
-from tests.factories.runs import fund, lease_run, make_pool
+from tests.factories.runs import fund, holder_client, lease_run, make_pool
 from tests.factories.teams import make_member
 
 pytestmark = pytest.mark.django_db
@@ -136,20 +136,20 @@ def test_a_run_needs_something_to_learn_from(client, ada):
     assert answer.status_code == 422 and "at least one environment or dataset" in answer.content.decode()
 
 
-def test_a_run_reads_the_files_of_its_own_configuration_and_no_other(ada, client_of):
+def test_only_the_holder_of_a_run_reads_its_files(client, ada):
     pool = make_pool()
     fund(ada)
     content = lines(EXCHANGE)
     make_dataset(ada, content)
-    client_of(ada).post("/api/v1/rft/runs", run_body())
-    lease_run(pool)
-    with acting_for(ada.team_id):
-        run = Run.objects.get(team=ada.actor.team)
-
-    with acting_as_system():
-        assert dataset_of_run(run, 0).size_bytes == len(content)
-        with pytest.raises(NotFound, match="no dataset 1"):
-            dataset_of_run(run, 1)
+    make_dataset(ada, lines(EXCHANGE, EXCHANGE), name="others")
+    client.post("/api/v1/rft/runs", run_body())
+    holder = holder_client(lease_run(pool).token)
+    with override_settings(ROOT_URLCONF="controlplane.urls_internal"):
+        spec = holder.get("/internal/v1/attempt").json()
+        assert content_of(holder.get("/internal/v1/datasets/0")) == content
+        assert holder.get("/internal/v1/datasets/1").status_code == 404
+        assert holder_client("nobody").get("/internal/v1/datasets/0").status_code == 401
+    assert [(one["name"], one["kind"]) for one in spec["datasets"]] == [("sums", "chat")]
 
 
 def test_a_run_goes_on_from_what_a_dataset_taught(client, ada):

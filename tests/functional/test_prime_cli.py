@@ -196,3 +196,16 @@ def test_a_run_is_refused_by_the_name_of_its_field(person, tmp_path):
 def test_a_dead_server_is_named(tmp_path):
     lonely = Prime(tmp_path / "lonely", "http://127.0.0.1:9")
     assert "http://127.0.0.1:9" in lonely("whoami", exits=1)
+
+
+def test_a_dataset_is_pushed_listed_and_shown_with_its_report(person, tmp_path):
+    ada, file = person("ada"), tmp_path / "Sums.jsonl"
+    good = '{"prompt": "1+1", "completion": "2"}\n'
+    file.write_text(good * 3 + "{}\n")
+    refused = ada("datasets", "push", str(file), exits=1)
+    assert "3 of 4 rows are kept, 1 dropped (line 4: a row has messages" in " ".join(refused.split())
+    made = ada.json("datasets", "push", str(file), "--dropped-max", "0.5")
+    assert (made["report"]["kept"], made["report"]["problems"][0]["line"]) == (3, 4)
+    assert [row["name"] for row in ada.json("datasets", "list")["datasets"]] == ["sums"]
+    assert ada.json("datasets", "push", str(file)) == ada.json("datasets", "show", "sums"), "sending it again changes nothing"
+    assert "line 4" in ada("datasets", "show", "sums") + ada("datasets", "show", "nothing", exits=3)

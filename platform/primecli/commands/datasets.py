@@ -90,6 +90,6 @@ def _upload(cli: Session, file: Path, url: str, size_bytes: int) -> None:
 def _report(cli: Session, reply: dict[str, Any]) -> None:
     dataset, report = reply["dataset"], reply["report"]
     facts = [("dataset", dataset["name"]), ("id", dataset["id"]), ("kind", dataset["kind"]), ("sha256", dataset["sha256"])]
-    cli.terminal.facts(reply, [*facts, ("rows kept", report["kept"]), ("rows dropped", report["dropped"])])
-    for problem in report["problems"]:
-        cli.terminal.note(f"line {problem['line']}: {problem['reason']}", style="yellow")
+    counts = [("rows kept", report["kept"]), ("rows dropped", report["dropped"])]
+    dropped = [(f"line {problem['line']}", problem["reason"]) for problem in report["problems"]]
+    cli.terminal.facts(reply, [*facts, *counts, *dropped])
