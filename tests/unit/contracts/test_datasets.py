@@ -2,11 +2,16 @@
 
 import io
 import json
+import tomllib
 
 import pytest
 
+from tests.fixtures.places import REPOSITORY
 from trainer.contracts import datasets
 from trainer.contracts.datasets import ChatRow, DatasetRefused, check_report, parse_row, read_rows, report_of
+from trainer.contracts.run_config import RunConfig
+from trainer.contracts.toml_config import translate
+from trainer.contracts.toml_writing import write_toml
 
 GOOD = {"messages": [{"role": "user", "content": "1+1"}, {"role": "assistant", "content": "2"}]}
 
@@ -93,3 +98,16 @@ def test_more_dropped_rows_than_allowed_refuse_the_file():
         check_report(report, 0.2)
     with pytest.raises(DatasetRefused, match="nothing to learn from"):
         check_report(report_of([(1, "bad")]), 1.0)
+
+
+@pytest.mark.parametrize("name", ["chat_rows", "mid_training"])
+def test_the_example_configurations_name_datasets_alone(name: str):
+    document = tomllib.loads((REPOSITORY / "examples" / "configs" / f"{name}.toml").read_text())
+    config = RunConfig.model_validate(translate(document).body)
+    assert config.datasets and not config.environments and config.rollouts_per_batch() == 0
+    assert RunConfig.model_validate(translate(tomllib.loads(write_toml(config))).body) == config
+
+
+def test_each_source_has_a_name_of_its_own():
+    body = {"model": {"name": "tiny"}, "datasets": [{"id": "a"}, {"id": "a"}, {"id": "b"}], "environments": [{"id": "b"}]}
+    assert RunConfig.model_validate(body).dataset_names() == ["a", "a (dataset 2)", "b (dataset 3)"]
