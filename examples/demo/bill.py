@@ -47,15 +47,15 @@ def _pages(team: Team, path: str) -> list[dict[str, Any]]:
 
 def recompute(team: Team) -> dict[str, Any]:
     """The ledger's charges beside the recomputed ones, by meter. Sandbox seconds have no second record: they are taken over."""
-    usage, book = team.prime.get("/billing/usage"), team.prime.get("/billing/prices")["prices"]
+    lines, book = _pages(team, "/billing/usage"), team.prime.get("/billing/prices")["prices"]
     prices = {(row["meter"], row["model"]): Decimal(row["usd_per_million"]) for row in book}
     counts = token_counts(team)
     equal, total = True, 0
-    for row in usage["lines"]:
+    for row in lines:
         total += row["amount_microusd"]
         if row["meter"] == "sandbox_seconds":
             continue
         quantity = counts.pop((row["subject_id"], row["meter"]), 0)
         exact = Fraction(prices[row["meter"], row["model"]]) * quantity
         equal = equal and quantity == row["quantity"] and exact.__floor__() == row["amount_microusd"]
-    return {"equal": equal and not any(counts.values()), "charged_microusd": total, "rows": usage["lines"]}
+    return {"equal": equal and not any(counts.values()), "charged_microusd": total, "rows": lines}

@@ -124,6 +124,20 @@ def test_the_teams_bill_the_run_and_the_ledger_agree(member, run, client_of):
     assert bill["total_microusd"] == run_cost == revenue
 
 
+def test_the_bill_comes_in_pages_with_the_whole_sum_on_each(member, run, client_of):
+    client = client_of(member)
+    whole = client.get("/api/v1/billing/usage", {"subject_id": run.id}).json()
+    lines, cursor = [], ""
+    while cursor is not None:
+        page = client.get("/api/v1/billing/usage", {"limit": 1, "cursor": cursor}).json()
+        assert len(page["items"]) == 1 and page["total_microusd"] == whole["total_microusd"]
+        lines, cursor = lines + page["items"], page["next_cursor"]
+    assert lines == whole["items"] and len(lines) == len(QUANTITIES)
+    assert sum(line["amount_microusd"] for line in lines) == whole["total_microusd"] > 0
+    nobodys = client.get("/api/v1/billing/usage", {"subject_id": "c" + "0" * 24}).json()
+    assert (nobodys["items"], nobodys["total_microusd"]) == ([], 0)
+
+
 def test_another_teams_run_has_no_bill_for_us(member, run, client_of):
     client = client_of(make_member())
     nobodys = "c" + "0" * 24
@@ -132,7 +146,7 @@ def test_another_teams_run_has_no_bill_for_us(member, run, client_of):
     # The text names the id that was asked for; nothing else may differ.
     same = foreign.json()["detail"].replace(run.id, nobodys)
     assert {**foreign.json(), "detail": same, "request_id": ""} == {**absent.json(), "request_id": ""}
-    assert client.get("/api/v1/billing/usage").json()["lines"] == []
+    assert client.get("/api/v1/billing/usage").json()["items"] == []
     assert client.get("/api/v1/billing/ledger").json()["entries_count"] == 0
 
 
@@ -146,5 +160,5 @@ def test_daily_usage_sums_to_the_bill(member, run, client_of):
     daily, bill = client.get("/api/v1/billing/usage/daily?days=7").json(), client.get("/api/v1/billing/usage").json()
     assert sum(row["amount_microusd"] for row in daily["rows"]) == bill["total_microusd"] > 0
     assert {row["day"] for row in daily["rows"]} == {clock.now().astimezone(UTC).date().isoformat()}
-    assert {row["meter"] for row in daily["rows"]} == {line["meter"] for line in bill["lines"]}
+    assert {row["meter"] for row in daily["rows"]} == {line["meter"] for line in bill["items"]}
     assert client.get("/api/v1/billing/usage/daily?days=0").status_code == 422

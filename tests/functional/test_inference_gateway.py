@@ -160,7 +160,8 @@ def test_the_bill_can_be_recomputed_from_the_records(gateway, member, client_of)
         chat(gateway, member)
     client = client_of(member)
     records = client.get("/api/v1/inference/requests").json()["items"]
-    (spent_in, spent_out) = client.get("/api/v1/billing/usage").json()["lines"]
+    lines = client.get("/api/v1/billing/usage").json()["items"]
+    spent_in, spent_out = sorted(lines, key=lambda line: line["meter"])
     assert {spent_in["subject_id"], spent_out["subject_id"]} == {MODEL}
     assert spent_in["quantity"] == sum(record["input_tokens_count"] for record in records) == 12
     assert spent_out["quantity"] == sum(record["output_tokens_count"] for record in records) == 15

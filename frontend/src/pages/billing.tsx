@@ -17,9 +17,9 @@ const REFRESH_MS = 10_000;
 export function BillingPage() {
   const [search, setSearch] = useSearchParams();
   const wallet = useQuery("/api/v1/billing/wallet", { query: { limit: 1 } }, REFRESH_MS);
-  const usage = useQuery("/api/v1/billing/usage", {}, REFRESH_MS);
+  const usage = useQuery("/api/v1/billing/usage", { query: { limit: 1 } }, REFRESH_MS);
   const tabs = [
-    { id: "bill", label: "Bill", panel: () => <BillPanel usage={usage} /> },
+    { id: "bill", label: "Bill", panel: () => <BillPanel /> },
     { id: "days", label: "By day", panel: () => <DailyCosts /> },
     { id: "ledger", label: "Ledger", panel: () => <LedgerPanel /> },
     { id: "prices", label: "Prices", panel: () => <PricesPanel /> },
@@ -33,7 +33,7 @@ export function BillingPage() {
       <Stats label="Money">
         <Stat label="Balance" value={wallet.data ? microDollars(wallet.data.balance_microusd) : "…"} note="what the team may still spend" />
         <Stat label="Held" value={wallet.data ? microDollars(wallet.data.held_microusd) : "…"} note="reserved for work in progress" />
-        <Stat label="Spent so far" value={usage.data ? microDollars(usage.data.total_microusd) : "…"} note="the sum of all lines below" />
+        <Stat label="Spent so far" value={usage.data ? microDollars(usage.data.total_microusd) : "…"} note="the sum of all lines of the bill" />
       </Stats>
       <Tabs label="Parts of the bill" tabs={tabs} chosen={search.get("tab") ?? "bill"} onChoose={(tab) => setSearch({ tab }, { replace: true })} />
     </>

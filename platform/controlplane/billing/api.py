@@ -23,6 +23,7 @@ from controlplane.billing.schemas import (
     TopUpAnswer,
     TopUpRequest,
     UsageBucket,
+    UsageQuery,
     WalletAnswer,
     WalletQuery,
     dollars,
@@ -99,10 +100,13 @@ class RunUsageView(ApiView):
 class TeamUsageView(ApiView):
     scope = "billing"
 
-    @extend_schema(operation_id="billing_usage", responses=TeamUsage)
+    @extend_schema(operation_id="billing_usage", parameters=query_parameters(UsageQuery), responses=TeamUsage)
     def get(self, request: Request) -> Response:
-        """The team's whole bill, by subject and meter."""
-        return render(TeamUsage.of(queries.team_lines(actor_in(request).team)))
+        """The team's bill: a line per subject, meter and price; `subject_id` leaves the lines of one run, evaluation or model."""
+        query = read_query(request, UsageQuery)
+        charges = queries.team_charges(actor_in(request).team, query.subject_id)
+        page = cursor_page(charges, query, lambda charge: MeterRow.of(queries.meter_line(charge)))
+        return render(TeamUsage.of(page, queries.charges_total(charges)))
 
 
 class DailyUsageView(ApiView):

@@ -123,9 +123,15 @@ def subject_events_count(subject_kind: str, subject_id: str) -> int:
     return MeterEvent.objects.filter(subject_kind=subject_kind, subject_id=subject_id).count()
 
 
-def team_lines(team: Team) -> list[MeterLine]:
-    """The team's whole bill, by subject and meter."""
-    return _lines(Charge.objects.filter(team=team))
+def team_charges(team: Team, subject_id: str = "") -> QuerySet[Charge]:
+    """The lines of the team's bill, or of what one subject caused."""
+    charges = Charge.objects.filter(team=team).select_related("price")
+    return charges.filter(subject_id=subject_id) if subject_id else charges
+
+
+def charges_total(charges: QuerySet[Charge]) -> int:
+    """The sum of the lines in micro-USD, rounded nowhere again."""
+    return charges.aggregate(total=Sum("posted_microusd"))["total"] or 0
 
 
 def daily_costs(team: Team, *, days: int) -> tuple[date, list[DailyCost]]:
@@ -187,10 +193,10 @@ def _totals(entries: QuerySet[LedgerEntry]) -> LedgerTotals:
 
 def _lines(charges: QuerySet[Charge]) -> list[MeterLine]:
     order = ["subject_kind", "subject_id", "price__meter", "price__version"]
-    return [_line(charge) for charge in charges.select_related("price").order_by(*order)]
+    return [meter_line(charge) for charge in charges.select_related("price").order_by(*order)]
 
 
-def _line(charge: Charge) -> MeterLine:
+def meter_line(charge: Charge) -> MeterLine:
     return MeterLine(
         subject_kind=charge.subject_kind,
         subject_id=charge.subject_id,

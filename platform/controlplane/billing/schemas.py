@@ -6,15 +6,15 @@ everything is computed from.
 
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from controlplane.billing.models import Charge, LedgerEntry, Price, TopUp
-from controlplane.billing.queries import Bucket, LedgerTotals, MeterLine, SubjectUsage
+from controlplane.billing.models import SUBJECT_ID_LENGTH_MAX, Charge, LedgerEntry, Price, TopUp
+from controlplane.billing.queries import Bucket, LedgerTotals, MeterLine
 from controlplane.billing.services import TOP_UP_MAX_MICROUSD
 from controlplane.core.money import microusd_floor, usd
-from controlplane.core.pagination import OffsetQuery
+from controlplane.core.pagination import CursorQuery, OffsetQuery
 from controlplane.core.schemas import Answer, Body, Query, example
 from trainer.contracts.events import Meter
 
@@ -192,17 +192,21 @@ class RunUsage(Answer):
     meters: list[MeterRow]
 
 
+class UsageQuery(CursorQuery):
+    subject_id: Annotated[str, Field(max_length=SUBJECT_ID_LENGTH_MAX)] = ""
+
+
 class TeamUsage(Answer):
-    """The team's whole bill. `total_microusd` is the sum of the lines."""
+    """A page of the team's bill, newest line first. `total_microusd` is the sum of the lines on all pages."""
 
     total_usd: float
     total_microusd: int
-    lines: list[MeterRow]
+    items: list[MeterRow]
+    next_cursor: str | None
 
     @classmethod
-    def of(cls, lines: list[MeterLine]) -> Self:
-        total = SubjectUsage(lines).total_microusd
-        return cls(total_usd=dollars(total), total_microusd=total, lines=[MeterRow.of(line) for line in lines])
+    def of(cls, page: dict[str, Any], total_microusd: int) -> Self:
+        return cls(total_usd=dollars(total_microusd), total_microusd=total_microusd, **page)
 
 
 class DailyQuery(Query):

@@ -57,13 +57,14 @@ def top_up(
 @app.command("usage")
 def usage(
     ctx: typer.Context,
-    subject: Annotated[str | None, typer.Option("--id", help="Only what this run, evaluation or request caused.")] = None,
+    subject: Annotated[str | None, typer.Option("--id", help="Only what this run, evaluation or served model caused.")] = None,
+    limit: Annotated[int, typer.Option("--num", "-n", min=1, max=1000, help="Lines on a page.")] = 100,
+    cursor: Annotated[str | None, typer.Option("--cursor", help="Go on behind an earlier page.")] = None,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Itemise the bill: quantity, price and amount per subject and meter."""
+    """Itemise the bill, newest line first: quantity, price and amount per subject and meter."""
     cli = session_of(ctx, output)
-    reply = cli.client.get("/billing/usage")
-    lines = [line for line in reply["lines"] if subject in (None, line["subject_id"])]
+    reply = cli.client.get("/billing/usage", subject_id=subject, limit=limit, cursor=cursor)
     columns = [
         ("for", lambda row: row["subject_kind"]),
         ("id", lambda row: row["subject_id"]),
@@ -73,7 +74,9 @@ def usage(
         ("per million", lambda row: usd(row["usd_per_million"])),
         ("amount", lambda row: usd(row["amount_microusd"] / 1_000_000)),
     ]
-    cli.terminal.table({**reply, "lines": lines}, lines, columns, empty="nothing has been metered yet")
+    cli.terminal.table(reply, reply["items"], columns, empty="nothing has been metered yet")
+    if reply["next_cursor"]:
+        cli.terminal.note(f"there are more lines: --cursor {reply['next_cursor']}")
 
 
 @app.command("prices")

@@ -254,10 +254,11 @@ class TestMoneyKeysTeams:
 
     def test_usage_of_one_subject(self, server):
         line = {"subject_kind": "run", "meter": "training_tokens", "model": "tiny", "quantity": 1000, "usd_per_million": "0.06"}
-        lines = [line | {"subject_id": name, "amount_microusd": 60} for name in ("crun", "cother")]
-        server.routes["GET", "/api/v1/billing/usage"] = {"total_usd": 0.00012, "total_microusd": 120, "lines": lines}
-        found = json.loads(server.run("wallet", "usage", "--id", "crun", "-o", "json").stdout)
-        assert [row["subject_id"] for row in found["lines"]] == ["crun"]
+        lines = [line | {"subject_id": "crun", "amount_microusd": amount} for amount in (60, 70)]
+        server.routes["GET", "/api/v1/billing/usage"] = {"total_microusd": 130, "items": lines, "next_cursor": "further"}
+        done = server.run("wallet", "usage", "--id", "crun", "-n", "2")
+        assert dict(server.requests[-1].url.params) == {"subject_id": "crun", "limit": "2"}
+        assert "$0.00007" in done.stdout and "--cursor further" in done.output
 
     def test_prices(self, server):
         row = {"model": "", "meter": "sandbox_seconds", "version": 1, "usd_per_million": "14.000000000"}
