@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import httpx
 
@@ -12,6 +13,7 @@ from trainer.orchestrator.engine_gate import EngineGate
 from trainer.orchestrator.link import Link
 from trainer.orchestrator.model_requests import Pins, SeatPins
 from trainer.orchestrator.policies import Policy, PolicyTable
+from trainer.orchestrator.rollout_artifacts import RolloutArtifacts
 from trainer.orchestrator.rollout_proxy import RolloutProxy
 from trainer.orchestrator.sessions import SessionBook
 
@@ -33,15 +35,20 @@ class Bench:
 
 
 @contextlib.asynccontextmanager
-async def bench(*, patience_s: float = 5.0, seats: Mapping[str, SeatPins] | None = None) -> AsyncIterator[Bench]:
+async def bench(
+    *, patience_s: float = 5.0, seats: Mapping[str, SeatPins] | None = None, folder: Path | None = None
+) -> AsyncIterator[Bench]:
     engine, sessions, policies = Engine(), SessionBook(), PolicyTable()
     policies.publish(Policy("tiny", BASE_DIGEST))
     troubles: list[tuple[str, str]] = []
     async with serve(engine.app) as engine_url:
         link = Link.to_url(engine_url, {"Authorization": "Bearer pool"})
         gate = EngineGate(link, None, lambda *trouble: troubles.append(trouble), patience_s=patience_s)
-        pins = Pins("team", 1.0, 64, 2048)
-        proxy = RolloutProxy("digits", policies=policies, gate=gate, sessions=sessions, pins=pins, seats=seats)
+        pins = Pins("team", 1.0, 64, 2048, pictures=folder is not None)
+        artifacts = RolloutArtifacts(folder) if folder else None
+        proxy = RolloutProxy(
+            "digits", policies=policies, gate=gate, sessions=sessions, pins=pins, seats=seats, artifacts=artifacts
+        )
         async with serve(proxy.app) as url, httpx.AsyncClient(base_url=url, headers=HEADERS, verify=False) as http:
             yield Bench(engine, sessions, http, troubles)
         link.close()
@@ -130,3 +137,19 @@ async def test_an_agent_with_a_model_of_its_own_samples_by_its_own_pins_and_is_r
     assert (spoke.status_code, other.status_code, policy.status_code) == (200, 400, 200)
     assert "the agent user is played by tiny" in other.json()["error"]["message"]
     assert [(call.seat, call.temperature) for call in calls] == [("user", 0.3), ("", 1.0)]
+
+
+async def test_pictures_and_routing_data_stay_behind_as_files_and_the_record_has_their_digests(tmp_path):
+    picture = {"type": "image_url", "url": "data:image/png;base64,AAEC"}
+    async with bench(folder=tmp_path) as b:
+        b.engine.extras = {"routed_experts": {"data": "AQI=", "shape": [1, 1, 2], "start": 0}}
+        reply = await b.http.post("/inference/v1/generate", json=GENERATE | {"content_parts": [picture]})
+        elsewhere = {"type": "image_url", "url": "https://somewhere/x.png"}
+        refused = await b.http.post("/inference/v1/generate", json=GENERATE | {"content_parts": [elsewhere]})
+        (call,) = b.calls()
+    assert "routed_experts" not in reply.json()["choices"][0]
+    artifacts = RolloutArtifacts(tmp_path)
+    assert artifacts.read(call.routed_experts).endswith(b"\n\x01\x02")
+    assert b"image/png" in artifacts.read(call.multimodal)
+    assert (refused.status_code, b.engine.calls, len(list(tmp_path.iterdir()))) == (400, 1, 3)
+    assert "content_parts: a picture must be a data: URL in base64" in refused.json()["error"]["message"]

@@ -50,6 +50,7 @@ class BaseModelSpec(Wire):
     renderer: dict[str, Any]
     tool_parser: str | None = None
     context_tokens: Annotated[int, Field(ge=16)]
+    reads_pictures: bool = False
     target_modules: tuple[str, ...]
     rank_max: Annotated[int, Field(ge=1)]
     prices_usd_per_mtok: ModelPrices

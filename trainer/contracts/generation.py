@@ -14,7 +14,7 @@ Errors are OpenAI's: {"error": {"message", "type", "code", "param"}}; 404 for an
 409 when a name is loaded already under another digest, 503 when saturated.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -49,6 +49,26 @@ class SamplingParams(Wire):
     skip_special_tokens: bool = True
 
 
+class ContentPart(Wire):
+    """A picture of the prompt, in the order of the token ids that stand for it. `url` is a data: URL."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    type: Literal["image_url", "audio_url", "video_url"]
+    url: str
+
+
+class RoutedExperts(Wire):
+    """Which experts each token took: an array of `shape` (tokens, layers, experts a token) in base64, from token `start` on."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    data: str
+    dtype: Literal["uint8", "uint16", "int16", "int32"] = "uint8"
+    shape: Annotated[list[int], Field(min_length=3, max_length=3)]
+    start: Annotated[int, Field(ge=0)] = 0
+
+
 class GenerateRequest(Wire):
     """Token ids in. `cache_salt` separates tenants in every prefix cache."""
 
@@ -58,6 +78,8 @@ class GenerateRequest(Wire):
     token_ids: Annotated[list[int], Field(min_length=1)]
     sampling_params: SamplingParams = SamplingParams()
     cache_salt: str = ""
+    content_parts: Annotated[list[ContentPart], Field(max_length=256)] = []
+    """Only for base models that read pictures; the reply then has `prompt_token_ids` and `mm_placeholders`."""
 
 
 class TokenLogprob(Wire):
@@ -76,6 +98,8 @@ class GenerateChoice(Wire):
     token_ids: list[int]
     logprobs: LogprobContent
     finish_reason: Literal["stop", "length", "abort"]
+    routed_experts: RoutedExperts | None = None
+    """Of base models with experts, prompt included."""
 
 
 class Usage(Wire):
@@ -94,6 +118,8 @@ class GenerateReply(Wire):
     usage: Usage
     adapter: AdapterIdentity
     prompt_logprobs: list[dict[str, TokenLogprob] | None] | None = None
+    prompt_token_ids: list[int] | None = None
+    mm_placeholders: dict[str, Any] | None = None
 
 
 class ScoreRequest(Wire):

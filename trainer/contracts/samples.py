@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from trainer.contracts.base import PublicId, Wire
+from trainer.contracts.base import PublicId, Sha256, Wire
 
 TOKENS_MAX = 65_536
 SAMPLES_MAX = 16_384
@@ -18,7 +18,7 @@ LossKind = Literal["dppo", "ppo_clip", "ipo", "reinforce"]
 class ArtifactRef(Wire):
     """A large tensor that travels beside the sample, by digest (routing data, images)."""
 
-    digest: str
+    digest: Sha256
     size_bytes: Annotated[int, Field(ge=0)]
 
 
@@ -44,6 +44,8 @@ class TrainSample(Wire):
     environment: str = ""
     routed_experts: ArtifactRef | None = None
     multimodal: ArtifactRef | None = None
+    """Files of the run's folder `rollout-artifacts`, whose names are the digests. A trainer whose base model has no use for one
+    refuses the batch."""
 
     @model_validator(mode="after")
     def _aligned(self) -> Self:

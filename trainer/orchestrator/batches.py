@@ -55,4 +55,6 @@ def _sample(lesson: Lesson, rollout: Rollout) -> TrainSample:
         rollout_id=rollout.rollout_id,
         group_id=rollout.group_id,
         environment=rollout.environment,
+        routed_experts=branch.routed_experts,
+        multimodal=branch.multimodal,
     )

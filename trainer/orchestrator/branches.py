@@ -8,7 +8,7 @@ A sampled token is marked in the branch of the call that sampled it and nowhere 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from trainer.contracts.samples import TOKENS_MAX
+from trainer.contracts.samples import TOKENS_MAX, ArtifactRef
 from trainer.orchestrator.sessions import Call
 
 
@@ -20,6 +20,9 @@ class Branch:
     mask: list[bool] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     temperatures: list[float] = field(default_factory=list)
+    routed_experts: ArtifactRef | None = None
+    multimodal: ArtifactRef | None = None
+    """Of the last call, whose prompt is all that was before: they belong to the whole stream."""
 
     def extends_to(self, prompt_ids: tuple[int, ...]) -> bool:
         size = len(self.token_ids)
@@ -29,6 +32,7 @@ class Branch:
         observed = call.prompt_ids[len(self.token_ids) :]
         self._extend(observed, [0.0] * len(observed), call.temperature, sampled=False)
         self._extend(call.token_ids, call.logprobs, call.temperature, sampled=True)
+        self.routed_experts, self.multimodal = call.routed_experts, call.multimodal
 
     def _extend(self, tokens: Iterable[int], logprobs: Iterable[float], temperature: float, *, sampled: bool) -> None:
         before = len(self.token_ids)

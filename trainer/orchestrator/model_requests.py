@@ -15,6 +15,9 @@ CHAT_FIELDS = frozenset(
 """Fields of a chat request that pass as they are; everything else is either pinned here or dropped."""
 
 
+TEXT_ALONE = "the base model reads text alone; leave pictures out of the messages, or train a model that reads them"
+
+
 class BadModelRequest(ValueError):
     """The call cannot be served; the text says which field is wrong."""
 
@@ -32,6 +35,8 @@ class Pins:
     temperature: float
     max_tokens: int
     context_tokens: int
+    pictures: bool = False
+    """Whether the base model reads them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,8 @@ class SeatPins:
 def pinned_generate(body: bytes, pins: Pins) -> GenerateRequest:
     """The request that goes to the engine. Raises BadModelRequest (pydantic's ValidationError is one)."""
     asked = GenerateRequest.model_validate_json(body)
+    if asked.content_parts and not pins.pictures:
+        raise BadModelRequest(f"content_parts.0: {asked.content_parts[0].type}: {TEXT_ALONE}")
     room = pins.context_tokens - len(asked.token_ids)
     if room < 1:
         raise BadModelRequest(f"token_ids: {len(asked.token_ids)} tokens leave no room in a context of {pins.context_tokens}")
@@ -55,13 +62,15 @@ def pinned_generate(body: bytes, pins: Pins) -> GenerateRequest:
         logprobs=1,
         skip_special_tokens=asked.sampling_params.skip_special_tokens,
     )
-    return GenerateRequest(model=asked.model, token_ids=asked.token_ids, sampling_params=sampling, cache_salt=pins.cache_salt)
+    return asked.model_copy(update={"sampling_params": sampling, "cache_salt": pins.cache_salt})
 
 
 def pinned_chat(asked: dict[str, Any], pins: Pins) -> dict[str, Any]:
     """The chat request that goes to the engine: usage is always asked for, since bills need it."""
     if asked.get("n") not in (None, 1):
         raise BadModelRequest(f"n: one choice a call is served here, {asked['n']} were asked for")
+    if not pins.pictures:
+        _refuse_pictures(asked.get("messages"))
     wanted = asked.get("max_completion_tokens") or asked.get("max_tokens") or pins.max_tokens
     if not isinstance(wanted, int) or wanted < 1:
         raise BadModelRequest("max_tokens: a positive integer is needed")
@@ -75,6 +84,15 @@ def pinned_chat(asked: dict[str, Any], pins: Pins) -> dict[str, Any]:
     if request.get("stream"):
         request["stream_options"] = {"include_usage": True}
     return request
+
+
+def _refuse_pictures(messages: Any) -> None:
+    for number, message in enumerate(messages if isinstance(messages, list) else ()):
+        content = message.get("content") if isinstance(message, dict) else None
+        for place, part in enumerate(content if isinstance(content, list) else ()):
+            kind = part.get("type") if isinstance(part, dict) else None
+            if kind not in (None, "text"):
+                raise BadModelRequest(f"messages.{number}.content.{place}: {kind}: {TEXT_ALONE}")
 
 
 def checked_generate(reply: GenerateReply, *, digest: str) -> GenerateReply:

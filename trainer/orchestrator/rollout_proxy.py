@@ -20,6 +20,8 @@ from starlette.types import Receive, Scope, Send
 
 from trainer.contracts.generation import GenerateReply, GenerateRequest, ModelCard
 from trainer.contracts.rollouts import SEAT_HEADER
+from trainer.contracts.samples import ArtifactRef
+from trainer.orchestrator.call_artifacts import keep_pictures, keep_routing
 from trainer.orchestrator.engine_gate import EngineAway, EngineGate, EngineReply
 from trainer.orchestrator.link import Answer, LinkError
 from trainer.orchestrator.model_requests import (
@@ -31,6 +33,7 @@ from trainer.orchestrator.model_requests import (
     pinned_generate,
 )
 from trainer.orchestrator.policies import Policy, PolicyTable
+from trainer.orchestrator.rollout_artifacts import RolloutArtifacts
 from trainer.orchestrator.sessions import CALLS_PER_SESSION_MAX, Call, Session, SessionBook
 
 BODY_BYTES_MAX = 16 << 20
@@ -84,9 +87,11 @@ class RolloutProxy:
         sessions: SessionBook,
         pins: Pins,
         seats: Mapping[str, SeatPins] | None = None,
+        artifacts: RolloutArtifacts | None = None,
     ):
         self._environment = environment
         self._seats = dict(seats or {})
+        self._artifacts = artifacts
         self._policies = policies
         self._gate = gate
         self._sessions = sessions
@@ -129,28 +134,46 @@ class RolloutProxy:
 
     async def _generated(self, session: Session, policy: Policy, asked: GenerateRequest) -> Response:
         started_s = time.monotonic()
+        pictures = await asyncio.to_thread(self._pictures, asked)
         body = await self._ask(GENERATE, asked.model_dump_json().encode(), policy, session)
         try:
             reply = checked_generate(GenerateReply.model_validate_json(body), digest=policy.digest)
+            routing = await asyncio.to_thread(self._routing, reply)
         except (EngineContradiction, ValueError) as error:
             raise self._infrastructure(session, f"engine reply refused: {error}", status=502) from None
-        choice = reply.choices[0]
+        # What was kept need not go through the sandbox as well.
+        choice = reply.choices[0].model_copy(update={"routed_experts": None})
+        spoken = reply.model_copy(update={"choices": [choice]})
         session.calls.append(
             Call(
                 engine_name=policy.engine_name,
                 adapter_digest=reply.adapter.digest,
-                prompt_ids=tuple(asked.token_ids),
+                prompt_ids=tuple(asked.token_ids if reply.prompt_token_ids is None else reply.prompt_token_ids),
                 token_ids=tuple(choice.token_ids),
                 logprobs=tuple(entry.logprob for entry in choice.logprobs.content),
                 temperature=asked.sampling_params.temperature,
                 input_tokens=reply.usage.prompt_tokens,
                 output_tokens=reply.usage.completion_tokens,
                 finish_reason=choice.finish_reason,
+                routed_experts=routing,
+                multimodal=pictures,
                 started_s=started_s,
                 ended_s=time.monotonic(),
             )
         )
-        return Response(reply.model_dump_json(), media_type="application/json")
+        return Response(spoken.model_dump_json(exclude_none=True), media_type="application/json")
+
+    def _pictures(self, asked: GenerateRequest) -> ArtifactRef | None:
+        """Without a place to keep them, as in an evaluation, nothing learns from them."""
+        try:
+            return keep_pictures(asked.content_parts, self._artifacts) if self._artifacts and asked.content_parts else None
+        except ValueError as error:
+            raise Refused(400, f"content_parts: {error}", "bad_request") from None
+
+    def _routing(self, reply: GenerateReply) -> ArtifactRef | None:
+        """Raises ValueError for data that are none."""
+        routing = reply.choices[0].routed_experts
+        return keep_routing(routing, self._artifacts) if self._artifacts and routing else None
 
     async def _chat(self, request: Request) -> Response:
         try:

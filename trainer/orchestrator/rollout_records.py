@@ -151,5 +151,7 @@ def _call(call: Call, place: Place | None, *, since_s: float) -> dict[str, Any]:
         "logprobs": call.logprobs,
         "temperature": call.temperature,
         "finish_reason": call.finish_reason,
+        "routed_experts": call.routed_experts and call.routed_experts.model_dump(),
+        "multimodal": call.multimodal and call.multimodal.model_dump(),
         "usage": {"input_tokens": call.input_tokens, "output_tokens": call.output_tokens},
     }

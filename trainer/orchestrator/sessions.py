@@ -7,6 +7,8 @@ once; what nobody claims is handed out by `unclaimed`, so that no token is train
 from dataclasses import dataclass, field
 from typing import Literal
 
+from trainer.contracts.samples import ArtifactRef
+
 CALLS_PER_SESSION_MAX = 4096
 
 
@@ -25,6 +27,9 @@ class Call:
     output_tokens: int
     finish_reason: str
     route: Literal["generate", "chat"] = "generate"
+    routed_experts: ArtifactRef | None = None
+    multimodal: ArtifactRef | None = None
+    """What the tokens of prompt and reply together took, and the pictures of the prompt."""
     seat: str = ""
     """The agent that another model than the policy played with this call."""
     started_s: float = 0.0

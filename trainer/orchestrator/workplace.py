@@ -26,6 +26,7 @@ from trainer.orchestrator.model_requests import Pins, SeatPins
 from trainer.orchestrator.policies import PolicyTable
 from trainer.orchestrator.recordings import AnyEnvironment
 from trainer.orchestrator.reporting import Reporter
+from trainer.orchestrator.rollout_artifacts import RolloutArtifacts
 from trainer.orchestrator.rollout_proxy import RolloutProxy
 from trainer.orchestrator.runner_life import StartRunner
 from trainer.orchestrator.runner_start import runner_starter
@@ -104,8 +105,9 @@ class Workplace:
         return EngineGate(link, engines, partial(self.reporter.incident, component=Component.ENGINE))
 
     def pins(self, *, temperature: float, max_tokens: int) -> Pins:
-        context_tokens = self.spec.base_model.context_tokens
-        return Pins(self.spec.team_id, temperature, min(max_tokens, context_tokens), context_tokens)
+        model = self.spec.base_model
+        context_tokens = model.context_tokens
+        return Pins(self.spec.team_id, temperature, min(max_tokens, context_tokens), context_tokens, model.reads_pictures)
 
     def proxy(
         self,
@@ -121,7 +123,21 @@ class Workplace:
             name: SeatPins(seat.model, self.pins(temperature=seat.temperature, max_tokens=seat.max_tokens))
             for name, seat in (seats or {}).items()
         }
-        return RolloutProxy(environment, policies=self.policies, gate=gate, sessions=self.sessions, pins=pins, seats=players)
+        return RolloutProxy(
+            environment,
+            policies=self.policies,
+            gate=gate,
+            sessions=self.sessions,
+            pins=pins,
+            seats=players,
+            artifacts=self._artifacts(),
+        )
+
+    def _artifacts(self) -> RolloutArtifacts | None:
+        """Where a run keeps what its rollouts carry by digest; nothing else learns from rollouts."""
+        if self.spec.kind != "run":
+            return None
+        return RolloutArtifacts(Path(self.pool.artifact_root) / "runs" / self.spec.subject_id / "rollout-artifacts")
 
     def silence_notice(self) -> SilenceNotice:
         """Trainer and engines can be asked whether they are at work."""

@@ -30,6 +30,21 @@ class TurnRenderer(DefaultRenderer):
     def supports_tools(self) -> bool:
         return True
 
+    @property
+    def supports_process_multimodal(self) -> bool:
+        """The library asks before it shows us a picture: we say yes to refuse it in words."""
+        return True
+
+    def render(self, messages: list[Any], *, process_multimodal: bool = True, **options: Any) -> RenderedTokens:
+        """Raises ValueError for anything but text: a template would spell a picture's address, and the model would read that."""
+        for number, message in enumerate(messages):
+            content = message.get("content")
+            for place, part in enumerate(content if isinstance(content, list) else ()):
+                kind = part.get("type") if isinstance(part, dict) else None
+                if kind not in (None, "text"):
+                    raise ValueError(f"messages.{number}.content.{place}: {kind}: the base model reads text alone")
+        return super().render(messages, **options)
+
     def parse_response(
         self, token_ids: list[int], *, tools: list[Any] | None = None, prompt_ids: list[int] | None = None
     ) -> ParsedResponse:
@@ -44,6 +59,7 @@ class TurnRenderer(DefaultRenderer):
         new_messages: list[Any],
         *,
         tools: list[Any] | None = None,
+        process_multimodal: bool = True,
     ) -> RenderedTokens | None:
         """The next prompt: `previous_prompt_ids` and `previous_completion_ids` as they are, closed where the reply was cut off,
         then `new_messages`. None where the template does not allow it: the library then renders the whole conversation."""

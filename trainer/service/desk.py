@@ -10,6 +10,7 @@ import os
 from time import monotonic
 from weakref import WeakValueDictionary
 
+from trainer.contracts.samples import TrainBatch
 from trainer.contracts.training import (
     CheckpointRequest,
     CheckpointWritten,
@@ -68,6 +69,7 @@ class Desk:
             answered = await asyncio.to_thread(self.pool.answered, run_id, batch.step)
             if answered is not None:
                 return answered
+            _refuse_artifacts(batch)
             job = await asyncio.to_thread(self.pool.prepare, batch)
             try:
                 await self.loop.train(job)
@@ -151,3 +153,12 @@ class Desk:
             self.pool.release(run_id)
         except RunNotOpen:
             return
+
+
+def _refuse_artifacts(batch: TrainBatch) -> None:
+    """The base models of this trainer are dense and read text alone: to leave out what a rollout was made with would be to train
+    on something else."""
+    for number, sample in enumerate(batch.samples):
+        for name, use in (("routed_experts", "routes no experts"), ("multimodal", "reads text alone")):
+            if getattr(sample, name) is not None:
+                raise BadBatch(f"samples.{number}.{name}: the base model {use}; train a model that can use it")

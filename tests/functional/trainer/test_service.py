@@ -21,6 +21,8 @@ RUN_A, RUN_B = run_id("a"), run_id("b")
 WINDOW_S = 0.2  # wide, so that a loaded machine cannot part two batches sent at once
 MODEL = Llama(WEIGHTS)
 
+ARTIFACT = {"digest": "a" * 64, "size_bytes": 1}
+
 
 @asynccontextmanager
 async def service(root, *, token=None, headers=None, **limits):
@@ -177,6 +179,8 @@ async def test_a_bad_batch_fails_its_run_alone(tmp_path):
         ({"advantages": [0.0]}, "advantages has 1 entries"),
         ({"logprobs": None}, "logprobs"),
         ({"surprise": 1}, "surprise"),
+        ({"routed_experts": ARTIFACT}, "samples.0.routed_experts: the base model routes no experts"),
+        ({"multimodal": ARTIFACT}, "samples.0.multimodal: the base model reads text alone"),
     ],
 )
 async def test_a_misaligned_batch_is_refused_with_its_field(tmp_path, change, named):

@@ -1,6 +1,7 @@
 """The pins on a model call."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -79,3 +80,19 @@ def test_other_weights_or_misaligned_log_probabilities_are_contradictions():
     short = {"token_ids": [5, 6], "logprobs": {"content": []}, "finish_reason": "stop"}
     with pytest.raises(EngineContradiction, match="log-probabilities"):
         checked_generate(reply(choices=[short]), digest="a" * 64)
+
+
+@pytest.mark.parametrize("kind", ["image_url", "input_audio"])
+def test_a_picture_for_a_model_that_reads_text_alone_is_refused_by_its_place(kind):
+    messages = [{"role": "user", "content": "?"}, {"role": "user", "content": [{"type": "text"}, {"type": kind}]}]
+    with pytest.raises(BadModelRequest, match=rf"messages\.1\.content\.1: {kind}: the base model reads text alone"):
+        pinned_chat({"model": "tiny", "messages": messages}, PINS)
+    assert pinned_chat({"model": "tiny", "messages": messages}, replace(PINS, pictures=True))["messages"] == messages
+
+
+def test_pictures_of_a_token_prompt_are_refused_or_passed_on_as_they_are():
+    body = json.dumps({"model": "m", "token_ids": [1], "content_parts": [{"type": "image_url", "url": "data:x;base64,eA=="}]})
+    with pytest.raises(BadModelRequest, match=r"content_parts\.0: image_url: the base model reads text alone"):
+        pinned_generate(body.encode(), PINS)
+    (part,) = pinned_generate(body.encode(), replace(PINS, pictures=True)).content_parts
+    assert part.url == "data:x;base64,eA=="
