@@ -89,5 +89,14 @@ def _longest_prefix(branches: list[Branch], prompt_ids: tuple[int, ...]) -> Bran
 
 
 def _is_fork(branches: list[Branch], prompt_ids: tuple[int, ...]) -> bool:
-    """The prompt is an earlier point of a stream, asked again: a deliberate second try, not a broken history."""
-    return any(branch.token_ids[: len(prompt_ids)] == list(prompt_ids) for branch in branches)
+    """Whether the prompt leaves the stream that it shares most with at a token that nobody sampled: an earlier point asked again,
+    another message behind a reply that stands as it was, a sub-agent's conversation. In a broken history a reply has changed."""
+    nearest = max(branches, key=lambda branch: _shared(branch, prompt_ids))
+    shared = _shared(nearest, prompt_ids)
+    return shared == len(prompt_ids) or not nearest.mask[shared]
+
+
+def _shared(branch: Branch, prompt_ids: tuple[int, ...]) -> int:
+    """Tokens that both begin with."""
+    pairs = enumerate(zip(branch.token_ids, prompt_ids, strict=False))
+    return next((place for place, (one, other) in pairs if one != other), min(len(branch.token_ids), len(prompt_ids)))

@@ -34,6 +34,20 @@ def test_asking_an_earlier_point_again_is_a_fork_and_not_broken():
     assert [branch.token_ids for branch in merged.branches] == [[1, 2, 3], [1, 2, 4]]
 
 
+def test_a_sub_agents_conversation_and_a_second_question_are_forks_and_train_nothing_twice():
+    first = make_call((1, 2), (3, 4))
+    sub_agent = make_call((8, 8), (7,))
+    other_question = make_call((1, 2, 3, 4, 9), (5,))
+    asked_otherwise = make_call((1, 2, 3, 4, 6), (5,))
+    merged = merge_calls([first, sub_agent, other_question, asked_otherwise])
+    assert merged.broken == 0
+    assert [branch.mask for branch in merged.branches] == [
+        [False, False, True, True, False, True],
+        [False, False, True],
+        [False, False, False, False, False, True],
+    ]
+
+
 def test_the_longest_fitting_branch_is_continued():
     calls = [make_call((1,), (2,)), make_call((1,), (3,)), make_call((1, 2, 8), (9,)), make_call((1, 3, 8), (7,))]
     assert [branch.token_ids for branch in merge_calls(calls).branches] == [[1, 2, 8, 9], [1, 3, 8, 7]]
