@@ -5,6 +5,7 @@ in rows of at most 32, without padding, which is what suits PEFT best. Packs are
 """
 
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -83,36 +84,50 @@ class OurTrainer:
         return load_file(self.root / adapter_path(self.names[index], tenant.step) / WEIGHTS_NAME)
 
 
-class PeftTrainer:
-    """A model of its own for each run, so that nothing is spent on switching adapters."""
+class PeftRun:
+    """A model of its own, so that nothing is spent on switching adapters. Subclasses say what is minimised."""
 
-    def __init__(self, chosen: Size, ours: OurTrainer) -> None:
-        self._ids = [torch.from_numpy(rows) for rows in ours.rows]
-        self.models = [self._model(chosen, start) for start in ours.starts]
-        self._optimizers = [
-            torch.optim.AdamW(
-                [p for p in model.parameters() if p.requires_grad],
-                lr=OPTIMIZER.learning_rate,
-                betas=OPTIMIZER.betas,
-                eps=OPTIMIZER.eps,
-                weight_decay=OPTIMIZER.weight_decay,
-            )
-            for model in self.models
-        ]
-
-    @staticmethod
-    def _model(chosen: Size, start: object) -> PeftModel:
-        return PeftModel.from_pretrained(
-            LlamaForCausalLM.from_pretrained(chosen.model, dtype=torch.float32), start, is_trainable=True
+    def __init__(self, chosen: Size, start: Path) -> None:
+        base = LlamaForCausalLM.from_pretrained(chosen.model, dtype=torch.float32)
+        self.model = PeftModel.from_pretrained(base, start, is_trainable=True)
+        self._trained = [p for p in self.model.parameters() if p.requires_grad]
+        self._optimizer = torch.optim.AdamW(
+            self._trained,
+            lr=OPTIMIZER.learning_rate,
+            betas=OPTIMIZER.betas,
+            eps=OPTIMIZER.eps,
+            weight_decay=OPTIMIZER.weight_decay,
         )
 
+    def loss(self, model: PeftModel) -> torch.Tensor:
+        raise NotImplementedError
+
     def step(self) -> None:
-        for model, optimizer, ids in zip(self.models, self._optimizers, self._ids, strict=True):
-            logits = model(input_ids=ids, use_cache=False).logits[:, :-1]
-            cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten()).backward()
-            torch.nn.utils.clip_grad_norm_([p for p in model.parameters() if p.grad is not None], OPTIMIZER.max_grad_norm)
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
+        self.loss(self.model).backward()
+        torch.nn.utils.clip_grad_norm_(self._trained, OPTIMIZER.max_grad_norm)
+        self._optimizer.step()
+        self._optimizer.zero_grad(set_to_none=True)
+
+
+class PeftRows(PeftRun):
+    def __init__(self, chosen: Size, start: Path, rows: np.ndarray) -> None:
+        super().__init__(chosen, start)
+        self._ids = torch.from_numpy(rows)
+
+    def loss(self, model: PeftModel) -> torch.Tensor:
+        logits = model(input_ids=self._ids, use_cache=False).logits[:, :-1]
+        return cross_entropy(logits.flatten(0, 1), self._ids[:, 1:].flatten())
+
+
+class PeftTrainer:
+    """Eight runs, one after the other."""
+
+    def __init__(self, chosen: Size, ours: OurTrainer) -> None:
+        self.runs = [PeftRows(chosen, start, rows) for start, rows in zip(ours.starts, ours.rows, strict=True)]
+
+    def step(self) -> None:
+        for run in self.runs:
+            run.step()
 
 
 @cache
@@ -125,8 +140,12 @@ def require_agreement(ours: OurTrainer, theirs: PeftTrainer) -> None:
     """Both sides take one step from the same start; each run's weights must come out the same."""
     ours.step()
     theirs.step()
-    for index, model in enumerate(theirs.models):
-        start, mine, other = load_file(ours.starts[index] / WEIGHTS_NAME), ours.weights(index), get_peft_model_state_dict(model)
+    for index, run in enumerate(theirs.runs):
+        start, mine, other = (
+            load_file(ours.starts[index] / WEIGHTS_NAME),
+            ours.weights(index),
+            get_peft_model_state_dict(run.model),
+        )
         changed = sum((mine[name] - start[name]).abs().sum().item() for name in mine)
         apart = sum((mine[name] - other[name]).abs().sum().item() for name in mine)
         if not changed or apart > DIFFERENCE_MAX * changed:

@@ -41,13 +41,10 @@ class Disagreement(Exception):
 NOT_RUN = {
     "P4": "mixed-8 ÷ vLLM on CPU, at equal shapes",
     "P5": "shared engine ÷ 8 processes: tokens/s and memory",
-    "P7": "group with a shared prompt ÷ naive tokens",
-    "P8": "marginal training memory ÷ adapter bytes",
     "P9": "stall of others during a hot swap ÷ one decode step",
     "P10": "1,000 adapters on disk ÷ 8",
     "P11": "asynchronous ÷ synchronous wall clock",
     "P12": "reward at equal samples, asynchronous ÷ synchronous",
-    "P13": "trainer utilisation with 8 runs, each busy 15 %",
     "P14": "a quiet team's first token under a flood; Jain index",
     "P15": "gateway ÷ engine direct",
     "P16": "durable leases a second with 10,000 queued runs",
