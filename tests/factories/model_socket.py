@@ -48,6 +48,13 @@ class FakeEngine:
     def __post_init__(self) -> None:
         self.hold.set()
 
+    def start_over(self, reply: Callable[[str], str | list[int]]) -> None:
+        """For the next test of a shared runner: another voice and no past."""
+        self.reply = reply
+        for past in (self.requests, self.sessions, self.seats, self.spoken):
+            past.clear()
+        self.hold.set()
+
     def application(self) -> Starlette:
         return Starlette(
             routes=[

@@ -39,12 +39,9 @@ async def tools(make_release):
 
 def script(environment: RunningEnvironment, *replies: str | list[int]) -> FakeEngine:
     """From now on the engine says these, one a call, and has no past."""
-    engine, left = environment.engine, iter(replies)
-    engine.requests.clear()
-    engine.spoken.clear()
-    engine.hold.set()
-    engine.reply = lambda prompt: next(left)
-    return engine
+    left = iter(replies)
+    environment.engine.start_over(lambda prompt: next(left))
+    return environment.engine
 
 
 def call(tool: str, *numbers: int) -> str:
