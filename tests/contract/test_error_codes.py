@@ -12,8 +12,17 @@ from tests.fixtures.places import REPOSITORY
 APART = {"platform/controlplane/core/error_codes.py": "the table", "platform/controlplane/runs/services.py": "events of a run"}
 
 
+def _family(base: type[ApiError]) -> Iterator[type[ApiError]]:
+    yield base
+    for child in base.__subclasses__():
+        yield from _family(child)
+
+
+FAMILY = {error.__name__: error for error in _family(ApiError)}
+
+
 def codes_in(module: Module) -> Iterator[tuple[str, int | None]]:
-    """Codes that a module spells, with the status where it stands beside."""
+    """Codes that a module spells, with the status where it stands beside or its error's class fixes one."""
     for node in ast.walk(module.tree):
         if isinstance(node, ast.ClassDef):
             fixed = {one.targets[0].id: one.value for one in node.body if isinstance(one, ast.Assign) and _named(one)}
@@ -22,7 +31,8 @@ def codes_in(module: Module) -> Iterator[tuple[str, int | None]]:
         if isinstance(node, ast.Call):
             given = {word.arg: word.value for word in node.keywords}
             if isinstance(given.get("code"), ast.Constant):
-                yield given["code"].value, getattr(given.get("status"), "value", None)
+                fixed_by = FAMILY.get(getattr(node.func, "id", ""))
+                yield given["code"].value, getattr(given.get("status"), "value", fixed_by and fixed_by.status)
             if getattr(node.func, "id", "") == "Problem" and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
                 yield node.args[1].value, node.args[0].value
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "_DRF_CODES":
@@ -55,13 +65,8 @@ def test_the_document_is_the_table():
 
 def test_the_rule_itself():
     text = (
-        'class A(X):\n    status = 409\n    code = "a"\nraise X("t", code="b")\nProblem(400, "c", "t")\n_DRF_CODES = {405: "d"}'
+        'class A(X):\n    status = 409\n    code = "a"\nraise X("t", code="b")\nProblem(400, "c", "t")\n_DRF_CODES = {405: "d"}\n'
+        'raise Conflict("t", code="e")\nraise ApiError("t", status=406, code="f")'
     )
     module = Module(REPOSITORY / "x.py", text, ast.parse(text))
-    assert set(codes_in(module)) == {("a", 409), ("b", None), ("c", 400), ("d", 405)}
-
-
-def _family(base: type[ApiError]) -> Iterator[type[ApiError]]:
-    yield base
-    for child in base.__subclasses__():
-        yield from _family(child)
+    assert set(codes_in(module)) == {("a", 409), ("b", None), ("c", 400), ("d", 405), ("e", 409), ("f", 406)}

@@ -5,6 +5,8 @@ from urllib.parse import urlsplit
 import pytest
 from django.test import override_settings
 
+from controlplane.audit.models import AuditEvent
+from controlplane.core.objects import store
 from controlplane.core.tenancy import acting_as_system, acting_for
 from controlplane.datasets.models import Dataset
 from controlplane.runs.attempts import RunSubject
@@ -18,6 +20,7 @@ from tests.factories.teams import make_member
 
 pytestmark = pytest.mark.django_db
 DATASETS = "/api/v1/datasets"
+RUNS = "/api/v1/rft/runs"
 
 
 @pytest.fixture
@@ -99,6 +102,36 @@ def test_a_dataset_is_its_teams_alone(client_of, ada):
     assert stranger.post(DATASETS, declaration(lines(EXCHANGE))).status_code == 200, "names are each team's own"
 
 
+def test_a_deleted_dataset_is_gone_with_its_file_and_its_name_is_free(client, ada):
+    content = lines(EXCHANGE)
+    first, second = make_dataset(ada, content), make_dataset(ada, content, name="again")
+    assert client.delete(f"{DATASETS}/sums").status_code == 204
+    assert client.get(f"{DATASETS}/sums").status_code == client.delete(f"{DATASETS}/sums").status_code == 404
+    assert store().read(first.object_key) == content, "another name stands for the same file"
+    assert client.delete(f"{DATASETS}/{second.id}").status_code == 204
+    assert store().stat(first.object_key) is None
+    with acting_for(ada.team_id):
+        told = AuditEvent.objects.filter(action="dataset.deleted").order_by("created_at")
+        assert [(event.object_id, event.detail["name"]) for event in told] == [(first.id, "sums"), (second.id, "again")]
+    assert upload(client, lines(EXCHANGE, EXCHANGE)).status_code == 200
+
+
+def test_what_a_run_learns_from_is_deleted_only_once_the_run_has_ended(client, ada):
+    make_pool()
+    fund(ada)
+    make_dataset(ada)
+    run = client.post(RUNS, run_body()).json()["run"]
+    refused = client.delete(f"{DATASETS}/sums")
+    assert (refused.status_code, refused.json()["code"]) == (409, "dataset_in_use")
+    assert f"{run['name']} ({run['id']})" in refused.json()["detail"]
+    assert client.put(f"{RUNS}/{run['id']}/stop").status_code == 200
+    assert client.delete(f"{DATASETS}/sums").status_code == 204
+    again = client.put(f"{RUNS}/{run['id']}/restart")
+    assert again.status_code == 409 and "'sums' that the run learns from was deleted" in again.json()["detail"]
+    make_dataset(ada)
+    assert client.put(f"{RUNS}/{run['id']}/restart").status_code == 200, "the same file under the same name will do"
+
+
 def run_body(**more) -> dict:
     return {"model": {"name": "tiny"}, "datasets": [{"id": "sums"}], "batch_size": 4, **more}
 
@@ -107,7 +140,7 @@ def test_a_run_of_a_dataset_alone_pins_its_content_and_hands_it_to_its_holder(cl
     pool = make_pool()
     fund(ada)
     dataset = make_dataset(ada)
-    answer = client.post("/api/v1/rft/runs", run_body())
+    answer = client.post(RUNS, run_body())
     assert answer.status_code in (200, 201), answer.content
     granted = lease_run(pool)
     with acting_as_system():
@@ -123,7 +156,7 @@ def test_a_run_cannot_name_what_its_team_does_not_have(client, ada, taken: str):
     fund(ada)
     if taken == "foreign":
         make_dataset(make_member("bob"))
-    answer = client.post("/api/v1/rft/runs", run_body())
+    answer = client.post(RUNS, run_body())
     assert answer.status_code == 422
     (problem,) = answer.json()["detail"]
     assert problem["loc"] == ["body", "datasets", 0, "id"] and problem["msg"] == "There is no dataset 'sums'."
@@ -132,7 +165,7 @@ def test_a_run_cannot_name_what_its_team_does_not_have(client, ada, taken: str):
 def test_a_run_needs_something_to_learn_from(client, ada):
     make_pool()
     fund(ada)
-    answer = client.post("/api/v1/rft/runs", {"model": {"name": "tiny"}})
+    answer = client.post(RUNS, {"model": {"name": "tiny"}})
     assert answer.status_code == 422 and "at least one environment or dataset" in answer.content.decode()
 
 
@@ -142,7 +175,7 @@ def test_only_the_holder_of_a_run_reads_its_files(client, ada):
     content = lines(EXCHANGE)
     make_dataset(ada, content)
     make_dataset(ada, lines(EXCHANGE, EXCHANGE), name="others")
-    client.post("/api/v1/rft/runs", run_body())
+    client.post(RUNS, run_body())
     holder = holder_client(lease_run(pool).token)
     with override_settings(ROOT_URLCONF="controlplane.urls_internal"):
         spec = holder.get("/internal/v1/attempt").json()
@@ -157,12 +190,12 @@ def test_a_run_goes_on_from_what_a_dataset_taught(client, ada):
     make_pool()
     fund(ada)
     make_dataset(ada)
-    taught = client.post("/api/v1/rft/runs", run_body()).json()["run"]["id"]
+    taught = client.post(RUNS, run_body()).json()["run"]["id"]
     with acting_for(ada.team_id):
         checkpoint = make_checkpoint(ada, run=Run.objects.get(pk=taught), step=4)
         release = make_release(ada)
         body = {"model": {"name": "tiny"}, "environments": [{"id": release.environment.slug}], "checkpoint_id": checkpoint.id}
-    answer = client.post("/api/v1/rft/runs", body)
+    answer = client.post(RUNS, body)
     assert answer.status_code in (200, 201), answer.content
     with acting_for(ada.team_id):
         assert Run.objects.get(pk=answer.json()["run"]["id"]).init_from == checkpoint.path

@@ -209,3 +209,5 @@ def test_a_dataset_is_pushed_listed_and_shown_with_its_report(person, tmp_path):
     assert [row["name"] for row in ada.json("datasets", "list")["datasets"]] == ["sums"]
     assert ada.json("datasets", "push", str(file)) == ada.json("datasets", "show", "sums"), "sending it again changes nothing"
     assert "line 4" in ada("datasets", "show", "sums") + ada("datasets", "show", "nothing", exits=3)
+    assert ada.json("datasets", "delete", "sums", "-y") == {"dataset": "sums", "deleted": True}
+    assert ada.json("datasets", "list")["datasets"] == []

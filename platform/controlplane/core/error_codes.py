@@ -47,6 +47,7 @@ CODES: Final[dict[str, Code]] = {
         (409,), "A release with this version or content is published.", "Raise the version: `prime push --auto-bump`."
     ),
     "dataset_exists": Code((409,), "A dataset of this name has another content.", "Choose another name."),
+    "dataset_in_use": Code((409,), "Runs that have not ended learn from the dataset.", "Stop them, or wait for their end."),
     "red_badge": Code((409,), "The release failed its check.", "Push a corrected version, or force the run."),
     "not_uploaded": Code((409,), "The file was announced and never arrived.", "Upload it, then finalize."),
     "personal_team": Code((409,), "A personal team has one member.", "Make a shared team."),

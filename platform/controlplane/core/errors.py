@@ -68,6 +68,15 @@ class Conflict(ApiError):
     code = "conflict"
 
 
+class NotUploaded(Conflict):
+    """A file was announced and is to be judged before it has arrived."""
+
+    code = "not_uploaded"
+
+    def __init__(self) -> None:
+        super().__init__("nothing was uploaded yet; PUT the file to its address first")
+
+
 class StaleLease(ApiError):
     """The caller's lease was taken over: it stops and writes nothing more."""
 

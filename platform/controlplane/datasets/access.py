@@ -7,9 +7,10 @@ from controlplane.datasets.models import Dataset
 from controlplane.teams.actors import Actor
 
 
-def access_dataset(actor: Actor, name: str) -> Dataset:
+def access_dataset(actor: Actor, name: str, *, lock: bool = False) -> Dataset:
     """A checked dataset of the actor's team, by name or id."""
-    found = checked_datasets(actor.team_id).filter(Q(name=name) | Q(id=name)).first()
+    rows = checked_datasets(actor.team_id).filter(Q(name=name) | Q(id=name))
+    found = (rows.select_for_update() if lock else rows).first()
     if found is None:
         raise no_dataset(name)
     return found
@@ -23,9 +24,10 @@ def access_upload(actor: Actor, dataset_id: str) -> Dataset:
     return found
 
 
-def dataset_of_team(team_id: str, name: str, sha256: str) -> Dataset:
-    """For the holder of a run, whose configuration was pinned when the run was made."""
-    found = checked_datasets(team_id).filter(name=name, sha256=sha256).first()
+def dataset_of_team(team_id: str, name: str, sha256: str, *, lock: bool = False) -> Dataset:
+    """What the configuration of a run of that team names, pinned when the run was made."""
+    rows = checked_datasets(team_id).filter(name=name, sha256=sha256)
+    found = (rows.select_for_update() if lock else rows).first()
     if found is None:
         raise no_dataset(name)
     return found

@@ -13,7 +13,7 @@ from controlplane.teams.actors import actor_in
 
 
 class DatasetsView(ApiView):
-    scope = "runs"
+    scope = "datasets"
 
     @extend_schema(operation_id="datasets_list", parameters=query_parameters(OffsetQuery), responses=DatasetList)
     def get(self, request: Request) -> Response:
@@ -30,16 +30,22 @@ class DatasetsView(ApiView):
 
 
 class DatasetView(ApiView):
-    scope = "runs"
+    scope = "datasets"
 
     @extend_schema(operation_id="datasets_get", responses=DatasetDetail)
     def get(self, request: Request, dataset_id: str) -> Response:
         """One dataset, by name or id, with the report of its import."""
         return render(DatasetDetail.of(access.access_dataset(actor_in(request), dataset_id)))
 
+    @extend_schema(operation_id="datasets_delete", responses={204: None})
+    def delete(self, request: Request, dataset_id: str) -> Response:
+        """Delete a dataset, by name or id. Refused while a run that has not ended learns from it; adapters that did stay."""
+        services.delete_dataset(actor_in(request), dataset_id)
+        return Response(status=204)
+
 
 class FinalizeDatasetView(ApiView):
-    scope = "runs"
+    scope = "datasets"
 
     @extend_schema(operation_id="datasets_finalize", request=None, responses=DatasetDetail)
     def post(self, request: Request, dataset_id: str) -> Response:

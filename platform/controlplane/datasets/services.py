@@ -10,12 +10,14 @@ from django.db import transaction
 
 from controlplane.audit.services import record
 from controlplane.core.clock import DatabaseNow
-from controlplane.core.errors import Conflict, Invalid
+from controlplane.core.errors import Invalid, NotUploaded
 from controlplane.core.objects import MissingObject, content_key, store
 from controlplane.core.objects.keys import chunks
 from controlplane.core.problems import FieldProblem
-from controlplane.datasets.errors import DatasetExists, no_dataset
+from controlplane.datasets.access import access_dataset
+from controlplane.datasets.errors import DatasetExists, DatasetInUse, no_dataset
 from controlplane.datasets.models import Dataset
+from controlplane.datasets.queries import runs_learning_from
 from controlplane.datasets.schemas import DeclareDataset
 from controlplane.teams.actors import Actor
 from trainer.contracts.base import new_id
@@ -68,7 +70,7 @@ def finalize_dataset(actor: Actor, dataset: Dataset) -> Dataset:
             _discard(dataset)
             raise refused.answer() from None
         file.seek(0)
-        uploaded, kept = dataset.object_key, content_key(f"datasets/{dataset.team_id}", dataset.sha256, ".jsonl")
+        uploaded, kept = dataset.object_key, _kept_key(dataset.team_id, dataset.sha256)
         # What was judged is what is kept: the signed address may have been written to since.
         if store().put(kept, file).sha256 != dataset.sha256:
             raise _changed(dataset)
@@ -80,6 +82,19 @@ def finalize_dataset(actor: Actor, dataset: Dataset) -> Dataset:
     store().delete(uploaded)
     dataset.refresh_from_db()
     return dataset
+
+
+def delete_dataset(actor: Actor, name: str) -> None:
+    """Take a dataset away for good; its name is free again. What runs have learnt from it stays. Raises NotFound, and
+    DatasetInUse naming the runs that are not over."""
+    with transaction.atomic():
+        dataset = access_dataset(actor, name, lock=True)
+        if runs := runs_learning_from(dataset):
+            raise DatasetInUse(dataset.name, runs)
+        detail = {"name": dataset.name, "sha256": dataset.sha256}
+        record(actor, "dataset.deleted", kind="dataset", object_id=dataset.id, detail=detail)
+        Dataset.objects.filter(id=dataset.id).delete()
+    _drop_unnamed(dataset.team_id, dataset.sha256)
 
 
 class _Refused(Exception):
@@ -120,7 +135,7 @@ def _copy(dataset: Dataset, file: BinaryIO) -> None:
     """The uploaded object on this machine's disk, digest and size compared with the declared ones."""
     stored = store().stat(dataset.object_key)
     if stored is None:
-        raise Conflict("nothing was uploaded yet; PUT the file to its address first", code="not_uploaded")
+        raise NotUploaded
     if (stored.sha256, stored.size_bytes) != (dataset.sha256, dataset.size_bytes):
         raise _changed(dataset)
     try:
@@ -139,6 +154,18 @@ def _changed(dataset: Dataset) -> Invalid:
 def _discard(dataset: Dataset) -> None:
     store().delete(dataset.object_key)
     Dataset.objects.filter(id=dataset.id, checked_at__isnull=True).delete()
+    _drop_unnamed(dataset.team_id, dataset.sha256)
+
+
+def _kept_key(team_id: str, sha256: str) -> str:
+    """Two names of one content share an object."""
+    return content_key(f"datasets/{team_id}", sha256, ".jsonl")
+
+
+def _drop_unnamed(team_id: str, sha256: str) -> None:
+    """The object goes with the last row of its digest. One that is only announced counts: its file may be kept any moment."""
+    if not Dataset.objects.filter(team_id=team_id, sha256=sha256).exists():
+        store().delete(_kept_key(team_id, sha256))
 
 
 def _counts(report: ImportReport) -> dict[str, int]:

@@ -13,7 +13,7 @@ from packaging.version import InvalidVersion, Version
 
 from controlplane.core import outbox
 from controlplane.core.clock import DatabaseNow
-from controlplane.core.errors import Invalid
+from controlplane.core.errors import Invalid, NotUploaded
 from controlplane.core.objects import MissingObject, content_key, store
 from controlplane.core.tenancy import acting_as_system, acting_for
 from controlplane.hub import access, errors
@@ -159,7 +159,7 @@ def _judged(upload: Upload) -> Iterator[BinaryIO]:
     try:
         stored = store().stat(upload.object_key)
         if stored is None:
-            raise Invalid(("body", "archive"), "nothing was uploaded yet; PUT the file to its address first", code="not_uploaded")
+            raise NotUploaded
         if stored.sha256 != upload.sha256:
             raise ArchiveRefused("", f"the upload has sha256 {stored.sha256}, the sender said {upload.sha256}")
         if upload.size_bytes is not None and stored.size_bytes != upload.size_bytes:

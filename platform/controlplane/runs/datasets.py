@@ -3,7 +3,7 @@
 Knows the doors of the datasets app. Refuses to know what a row means.
 """
 
-from controlplane.core.errors import Invalid, NotFound
+from controlplane.core.errors import Conflict, Invalid, NotFound
 from controlplane.datasets.access import access_dataset, dataset_of_team
 from controlplane.datasets.models import Dataset
 from controlplane.runs.models import Run
@@ -16,6 +16,19 @@ def pin_datasets(actor: Actor, config: RunConfig) -> RunConfig:
     """Each reference by the dataset's name and content. Raises Invalid naming the one that is wrong."""
     pinned = [_pinned(actor, index, ref) for index, ref in enumerate(config.datasets)]
     return config.model_copy(update={"datasets": pinned})
+
+
+def hold_datasets(run: Run) -> None:
+    """Inside the transaction that puts a run into the queue: nobody deletes what it learns from until that has ended. Raises
+    Conflict where somebody has."""
+    for ref in sorted(RunConfig.model_validate(run.config).datasets, key=lambda ref: ref.id):
+        try:
+            _row(run, ref, lock=True)
+        except NotFound:
+            raise Conflict(
+                f"the dataset '{ref.id}' that the run learns from was deleted",
+                hint="Upload the same file under the same name: `prime datasets push FILE --name NAME`.",
+            ) from None
 
 
 def dataset_specs(run: Run) -> list[DatasetSpec]:
@@ -48,5 +61,5 @@ def _pinned(actor: Actor, index: int, ref: DatasetRef) -> DatasetRef:
     return ref.model_copy(update={"id": row.name, "sha256": row.sha256})
 
 
-def _row(run: Run, ref: DatasetRef) -> Dataset:
-    return dataset_of_team(run.team_id, ref.id, ref.sha256 or "")
+def _row(run: Run, ref: DatasetRef, *, lock: bool = False) -> Dataset:
+    return dataset_of_team(run.team_id, ref.id, ref.sha256 or "", lock=lock)

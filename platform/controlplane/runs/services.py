@@ -15,6 +15,7 @@ from controlplane.core.errors import Conflict
 from controlplane.core.sealing import seal
 from controlplane.runs import lifecycle
 from controlplane.runs.access import access_run
+from controlplane.runs.datasets import hold_datasets
 from controlplane.runs.history import append_event, move, save_history, set_failure
 from controlplane.runs.models import Run
 from controlplane.runs.preflight import RunPlan, plan_run
@@ -36,6 +37,7 @@ def create_run(*, actor: Actor, body: Mapping[str, Any], force: bool = False, no
     plan = plan_run(actor, request)
     with transaction.atomic():
         run = _insert_run(actor, plan)
+        hold_datasets(run)
         append_event(run, EventKind.STATE, {"state": RunState.QUEUED, "reason": "accepted"})
         for notice in request.notices:
             append_event(run, EventKind.WARNING, {"code": "notice", "message": notice, "component": "api"})
@@ -133,6 +135,7 @@ def restart_run(*, actor: Actor, run_id: str) -> Run:
 
 
 def _requeue(run: Run, reason: str) -> None:
+    hold_datasets(run)
     set_failure(run, None, "")
     run.lost_attempts, run.eligible_at = 0, now()
     move(run, RunState.QUEUED, reason=reason)

@@ -1,4 +1,4 @@
-"""`prime datasets`: files of rows that runs learn from. A name stands for one content for ever."""
+"""`prime datasets`: files of rows that runs learn from. A name stands for one content until it is deleted."""
 
 import hashlib
 from collections.abc import Iterator
@@ -8,11 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from primecli.output import OutputFormat, OutputOption
-from primecli.session import Session, session_of
+from primecli.session import Session, YesOption, session_of
 
 CHUNK_BYTES = 64 * 1024
 DATASETS = "/datasets"
 FILE_HELP = "JSON lines: messages, prompt and completion, or text."
+DatasetArgument = Annotated[str, typer.Argument(metavar="DATASET", help="Name or id (`prime datasets list`).")]
 
 app = typer.Typer(no_args_is_help=True, help="Upload rows to learn from.")
 
@@ -20,9 +21,7 @@ app = typer.Typer(no_args_is_help=True, help="Upload rows to learn from.")
 @app.command("push")
 def push(
     ctx: typer.Context,
-    file: Annotated[
-        Path, typer.Argument(help="JSON lines: messages, prompt and completion, or text.", dir_okay=False, exists=True)
-    ],
+    file: Annotated[Path, typer.Argument(help=FILE_HELP, dir_okay=False, exists=True)],
     name: Annotated[str | None, typer.Option("--name", help="What runs call it; default: the file's name.")] = None,
     dropped_max: Annotated[
         float, typer.Option("--dropped-max", min=0, max=1, help="Share of bad rows that may be left out.")
@@ -66,12 +65,22 @@ def list_datasets(
 @app.command("show")
 def show(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="DATASET", help="Name or id (`prime datasets list`).")],
+    name: DatasetArgument,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
     """Show a dataset and the report of its import."""
     cli = session_of(ctx, output)
     _report(cli, cli.client.get(f"{DATASETS}/{name}"))
+
+
+@app.command("delete")
+def delete(ctx: typer.Context, name: DatasetArgument, yes: YesOption = False, output: OutputOption = OutputFormat.TABLE) -> None:
+    """Delete a dataset. Refused while a run learns from it; what runs have learnt stays."""
+    cli = session_of(ctx, output)
+    cli.confirm(f"Delete the dataset {name}?", yes=yes)
+    cli.client.request("DELETE", f"{DATASETS}/{name}")
+    cli.terminal.data({"dataset": name, "deleted": True})
+    cli.terminal.success(f"deleted {name}")
 
 
 def _upload(cli: Session, file: Path, url: str, size_bytes: int) -> None:
