@@ -53,7 +53,8 @@ def test_the_page_says_what_the_report_says(path):
 
 
 def test_the_rise_of_the_tool_calls_form_is_the_reports():
-    parts = [step["reward_part/well_formed_call"] for step in read(FIGURES / "arithmetic-tools-smollm2.json")["steps"]]
+    steps = read(FIGURES / "arithmetic-tools-smollm2.json")["steps"]
+    parts = [step["reward_part/arithmetic-tools/well_formed_call"] for step in steps]
     first, last = fmean(parts[:3]), fmean(parts[-3:])
     assert last - first > 0.3
     words = f"rose from {first:.2f} in the first three steps to {last:.2f} in the last"

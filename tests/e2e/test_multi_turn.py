@@ -86,7 +86,7 @@ def test_calling_the_right_tool_is_learnt(make_person: Callable[[], Person], tmp
     before = learner.evaluate("-n", "32", "--max-tokens", "48")
     assert 0.3 < before["avg_score"] < 1.0, before
     run_id = learner.train(24)
-    right = learner.curve(run_id, "reward_part/right_answer")
+    right = learner.curve(run_id, f"reward_part/{learner.environment}/right_answer")
     assert rise(right) > 0.3 and fmean(right[-5:]) > 0.7, right
     assert set(learner.curve(run_id, "broken_prefixes")) == {0.0}
     assert max(learner.curve(run_id, "turns_mean")) <= 3
@@ -101,4 +101,5 @@ def test_the_form_of_a_guess_is_learnt_over_several_turns(make_person: Callable[
     run_id = learner.train(12)
     assert set(learner.curve(run_id, "turns_mean")) == {4.0}
     assert set(learner.curve(run_id, "broken_prefixes")) == {0.0}
-    assert rise(learner.curve(run_id, "reward_part/well_formed")) > 0.05, learner.curve(run_id, "reward_part/well_formed")
+    well_formed = learner.curve(run_id, f"reward_part/{learner.environment}/well_formed")
+    assert rise(well_formed) > 0.05, well_formed

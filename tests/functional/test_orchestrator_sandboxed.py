@@ -187,4 +187,4 @@ async def test_group_rewards_of_a_real_environment_are_paid_on_top(packed: Packe
     # A group whose replies are all alike earns both everywhere.
     assert {row.reward for row in rows} <= {1.25, 1.5, 1.75}
     metrics = place.control.steps()[1]
-    assert 0 < metrics["reward_part/group/longest"] <= 1
+    assert 0 < metrics[f"reward_part/{rows[0].environment}/group/longest"] <= 1

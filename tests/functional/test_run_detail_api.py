@@ -5,6 +5,7 @@ import hashlib
 import json
 import time
 import tomllib
+from dataclasses import replace
 
 import pytest
 import zstandard
@@ -20,12 +21,15 @@ from controlplane.runs.lifecycle import fence, lose_attempt
 from controlplane.runs.models import RunMetric
 from controlplane.runs.request import parse_request
 from tests.factories.reports import AT, log, step, summary
+from tests.factories.rollouts import make_group, make_outcome
 from tests.factories.runs import fresh, lease_run, make_funded_member, make_pool, make_run
 from tests.fixtures.reported_run import client, get, report, run
 from trainer.contracts.base import new_id
 from trainer.contracts.events import EventKind
 from trainer.contracts.internal import EventBatch, EventIn, RolloutBatch
 from trainer.contracts.toml_config import translate
+from trainer.orchestrator.groups import Accounted
+from trainer.orchestrator.step_metrics import cut_metrics
 
 __all__ = ["client", "report", "run"]
 pytestmark = pytest.mark.django_db
@@ -96,6 +100,28 @@ def test_curves_are_columns_with_one_value_per_step(client, run, report):
     assert (curves["steps_count"], curves["bucket_steps"], curves["branches"]) == (3, 1, [])
     assert curves["cursor"] == fresh(run).events_count
     assert get(client, run, "curves", min_step=3).json()["steps"] == [3]
+
+
+def test_each_environment_has_curves_of_what_it_pays_and_measures(client, run, report):
+    def learnt(environment: str, right: float) -> Accounted:
+        (rollout,) = make_group(0, 1, environment).rollouts
+        rollout.outcome = replace(make_outcome(right), rewards={"right": right}, metrics={"letters": 4 * right})
+        return Accounted(rollout, "ok", True, 0, billed=True)
+
+    metrics = cut_metrics([learnt("ann/words", 1.0), learnt("ann/words", 0.5), learnt("sums", 0.0)], broken_prefixes=0)
+    report(events=[step(1, 1, 0.5).model_copy(update={"payload": step(1, 1, 0.5).payload | {"metrics": metrics}})])
+    series = get(client, run, "curves").json()["series"]
+    asked = {name: values for name, values in series.items() if name.startswith(("reward/", "reward_part/", "metric/"))}
+    assert asked == {
+        "reward/ann/words": [0.75],
+        "reward/sums": [0.0],
+        "reward_part/ann/words/right": [0.75],
+        "reward_part/sums/right": [0.0],
+        "metric/ann/words/letters": [3.0],
+        "metric/sums/letters": [0.0],
+    }
+    (point,) = get(client, run, "metrics").json()["metrics"]
+    assert point["reward_part/ann/words/right"] == 0.75
 
 
 def test_what_a_resumed_attempt_took_again_is_folded_and_kept(client, run, report):

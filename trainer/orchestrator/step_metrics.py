@@ -1,12 +1,13 @@
 """The numbers of one step, as the run page charts them.
 
 Knows formulas over accounted rollouts. Refuses to know where they go. Names are stable: `reward`, `reward_std`,
-`reward_group_min` and `reward_group_max` (of the groups' means), `reward/<environment>`, `reward_part/<name>`,
-`staleness_mean`, `staleness_max`, `staleness/<n>` (trained rollouts of that staleness), `failed_fraction` (failures of the
-environment's own making), `error_rate` and `reward_unmasked` (all failures), `rollouts_<state>`, `errors/<class>` (of the
-environment's failures: the exception's class, else the state), `output_tokens_mean` with `_min` and `_max`,
-`truncated_fraction`, `tokens_per_s`, and `time/<part>_s`: where the time between two commits went. A name that ends with `_min`
-or `_max` is an extreme, which whoever thins the points out must keep.
+`reward_group_min` and `reward_group_max` (of the groups' means), `reward/<environment>`, `reward_part/<environment>/<name>`,
+`metric/<environment>/<name>` (what the environment measures and pays nothing for), `staleness_mean`, `staleness_max`,
+`staleness/<n>` (trained rollouts of that staleness), `failed_fraction` (failures of the environment's own making), `error_rate`
+and `reward_unmasked` (all failures), `rollouts_<state>`, `errors/<class>` (of the environment's failures: the exception's
+class, else the state), `output_tokens_mean` with `_min` and `_max`, `truncated_fraction`, `tokens_per_s`, and `time/<part>_s`:
+where the time between two commits went. A name that ends with `_min` or `_max` is an extreme, which whoever thins the points
+out must keep.
 
 The loop waits for rollouts, not for any one thing that they do. Its wait is divided among generating, the environment and
 scoring in the proportion in which the trained rollouts spent their own time.
@@ -18,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from statistics import fmean, pstdev
 
 from trainer.contracts.training import StepResult
-from trainer.orchestrator.groups import TENANT_FAULTS, Accounted, Group, RolloutState
+from trainer.orchestrator.groups import TENANT_FAULTS, Accounted, Group, RolloutOutcome, RolloutState
 
 STALENESS_BARS_MAX = 64
 ERROR_CLASSES_MAX = 8
@@ -70,14 +71,13 @@ def commit_metrics(cut: Mapping[str, float], result: StepResult, times_s: Mappin
 
 def _rewards(trained: list[Accounted]) -> dict[str, float]:
     by_environment: dict[str, list[float]] = {}
-    by_part: dict[str, list[float]] = {}
+    parts: dict[str, list[float]] = {}
     for item in trained:
         outcome = item.rollout.outcome
         assert outcome is not None and outcome.reward is not None
         by_environment.setdefault(item.rollout.environment, []).append(outcome.reward)
-        for name, score in {**outcome.rewards, **outcome.metrics}.items():
-            if score is not None:
-                by_part.setdefault(name, []).append(score)
+        for name, score in _parts(item.rollout.environment, outcome).items():
+            parts.setdefault(name, []).append(score)
     rewards = [reward for values in by_environment.values() for reward in values]
     if not rewards:
         return {}
@@ -85,8 +85,15 @@ def _rewards(trained: list[Accounted]) -> dict[str, float]:
         "reward": fmean(rewards),
         "reward_std": pstdev(rewards),
         **{f"reward/{name}": fmean(values) for name, values in sorted(by_environment.items())},
-        **{f"reward_part/{name}": fmean(values) for name, values in sorted(by_part.items())},
+        **{name: fmean(values) for name, values in sorted(parts.items())},
     }
+
+
+def _parts(environment: str, outcome: RolloutOutcome) -> dict[str, float]:
+    """Two environments may each have a part of the same name."""
+    named = {f"reward_part/{environment}/{name}": score for name, score in outcome.rewards.items()}
+    named |= {f"metric/{environment}/{name}": value for name, value in outcome.metrics.items()}
+    return {name: value for name, value in named.items() if value is not None}
 
 
 def _group_rewards(trained: list[Accounted]) -> dict[str, float]:

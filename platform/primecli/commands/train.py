@@ -207,15 +207,36 @@ def metrics(
     run_id: RunArgument,
     min_step: Annotated[int | None, typer.Option("--min-step")] = None,
     max_step: Annotated[int | None, typer.Option("--max-step")] = None,
+    env: Annotated[
+        str | None, typer.Option("--env", help="What this environment pays and measures, part by part, by its name.")
+    ] = None,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Print the numbers of each step."""
+    """Print the numbers of each step: the run's, or those of one environment."""
     cli = session_of(ctx, output)
     reply = cli.client.get(f"{RUNS}/{run_id}/metrics", min_step=min_step, max_step=max_step)
     rows = reply["metrics"]
-    names = [name for name in ("reward", "loss", "grad_norm", "entropy", "mismatch_kl") if any(name in row for row in rows)]
-    columns = [("step", lambda row: row["step"]), *((name, lambda row, name=name: row.get(name)) for name in names)]
+    titles = _environment_titles(rows, env) if env else {name: name for name in _RUN_METRICS}
+    known = {name: title for name, title in titles.items() if any(name in row for row in rows)}
+    columns = [
+        ("step", lambda row: row["step"]),
+        *((title, lambda row, name=name: row.get(name)) for name, title in known.items()),
+    ]
     cli.terminal.table(reply, rows, columns, empty="no step has been committed yet")
+
+
+_RUN_METRICS = ("reward", "loss", "grad_norm", "entropy", "mismatch_kl")
+
+
+def _environment_titles(rows: list[dict[str, Any]], environment: str) -> dict[str, str]:
+    """Metrics of one environment and the titles of their columns. An environment that no step has trained on is a usage error."""
+    names = sorted({name for row in rows for name in row})
+    known = [name.removeprefix("reward/") for name in names if name.startswith("reward/")]
+    if rows and environment not in known:
+        raise typer.BadParameter(f"no step has learnt from {environment}; there are {', '.join(known)}", param_hint="--env")
+    prefixes = (f"reward_part/{environment}/", f"metric/{environment}/")
+    parts = {name: name.removeprefix(prefix) for prefix in prefixes for name in names if name.startswith(prefix)}
+    return {f"reward/{environment}": "reward"} | parts
 
 
 @app.command("rollouts")

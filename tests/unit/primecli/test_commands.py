@@ -143,6 +143,19 @@ class TestTrain:
         assert done.exit_code == 0, done.output
         assert "reward 0.5" in done.stdout and "COMPLETED" in done.stdout
 
+    def test_the_numbers_of_one_environment_are_its_parts_and_metrics(self, training):
+        words = {"reward/ann/words": 0.75, "reward_part/ann/words/group/longest": 1.0, "metric/ann/words/letters": 4.0}
+        rows = [{"step": 1, "reward": 0.5, "loss": 0.1, "reward_part/sums/right": 0.25, "reward/sums": 0.25} | words]
+        training.routes["GET", "/api/v1/rft/runs/crun/metrics"] = {"metrics": rows}
+        done = training.run("train", "metrics", "crun", "--env", "ann/words")
+        assert [line.split() for line in done.stdout.splitlines()] == [
+            ["step", "reward", "group/longest", "letters"],
+            ["1", "0.75", "1", "4"],
+        ]
+        assert training.run("train", "metrics", "crun").stdout.split() == ["step", "reward", "loss", "1", "0.5", "0.1"]
+        missed = training.run("train", "metrics", "crun", "--env", "words")
+        assert missed.exit_code == 2 and "there are ann/words, sums" in " ".join(missed.output.replace("│", " ").split())
+
     def test_a_failed_run_is_exit_code_6_with_its_reason(self, training, config):
         training.routes["GET", "/api/v1/rft/runs/crun/events"] = events(("", ""))
         training.routes["GET", "/api/v1/rft/runs/crun"] = {"run": RUN | {"status": "FAILED", "errorMessage": "import failed"}}

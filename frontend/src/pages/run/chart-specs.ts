@@ -122,20 +122,25 @@ function timeSpec(plotter: Plotter): Spec {
   return { title: "Where a step's time goes", note: "shares of the time between two steps", lines, isStacked: true, range: [0, 1] };
 }
 
+/** What each environment pays and measures; where there are several, each has a section of its own. */
+function rewardSections(plotter: Plotter): Section[] {
+  const environments = under(plotter.curves, "reward/");
+  const own = (name: string): Spec[] => [
+    { title: "Reward parts", note: "means", lines: plotter.each(`reward_part/${name}/`) },
+    { title: "Metrics", note: "measured, not paid", lines: plotter.each(`metric/${name}/`) },
+  ];
+  const title = "What the reward is made of";
+  if (environments.length < 2) return [{ title, charts: environments.flatMap(own) }];
+  const compared = { title, charts: [{ title: "Reward by environment", lines: plotter.each("reward/") }] };
+  return [compared, ...environments.map((name) => ({ title: `The reward of ${name}`, charts: own(name) }))];
+}
+
 /** Everything but the reward's own chart. A chart without a metric is left out, so that an old run shows what it has. */
 export function sectionsOf(plotter: Plotter): Section[] {
-  const { curves } = plotter;
-  const environments = under(curves, "reward/");
   const lengths = { low: plotter.column("output_tokens_min"), high: plotter.column("output_tokens_max"), label: "shortest – longest" };
   const share: [number, number] = [0, 1];
   const sections: Section[] = [
-    {
-      title: "What the reward is made of",
-      charts: [
-        ...(environments.length > 1 ? [{ title: "Reward by environment", lines: plotter.each("reward/") }] : []),
-        { title: "Reward parts and metrics", lines: plotter.each("reward_part/") },
-      ],
-    },
+    ...rewardSections(plotter),
     {
       title: "Learning",
       charts: [

@@ -1,5 +1,7 @@
 """The numbers of a step."""
 
+from dataclasses import replace
+
 from tests.factories.rollouts import make_call, make_group, make_outcome, teach
 from trainer.contracts.base import new_id
 from trainer.contracts.training import StepResult
@@ -33,6 +35,25 @@ def test_rewards_are_those_of_trained_rollouts_by_environment():
     assert (metrics["reward/a"], metrics["reward/b"]) == (1.0, 0.0)
     assert metrics["failed_fraction"] == 1 / 3
     assert (metrics["rollouts"], metrics["rollouts_failed"], metrics["broken_prefixes"]) == (3, 1, 2)
+
+
+def paid(environment: str, rewards: dict[str, float | None], metrics: dict[str, float]) -> Accounted:
+    one = item(1.0, environment=environment)
+    one.rollout.outcome = replace(one.rollout.outcome, rewards=rewards, metrics=metrics)
+    return one
+
+
+def test_parts_of_one_name_are_told_apart_by_environment_and_from_what_is_only_measured():
+    words = [paid("ann/words", {"right": right, "group/longest": 1.0}, {"letters": 4.0}) for right in (1.0, 0.0)]
+    sums = paid("sums", {"right": 0.25, "unscored": None}, {"right": 7.0})
+    metrics = cut_metrics([*words, sums], broken_prefixes=0)
+    assert {name: value for name, value in metrics.items() if name.startswith(("reward_part", "metric"))} == {
+        "reward_part/ann/words/right": 0.5,
+        "reward_part/ann/words/group/longest": 1.0,
+        "metric/ann/words/letters": 4.0,
+        "reward_part/sums/right": 0.25,
+        "metric/sums/right": 7.0,
+    }
 
 
 def test_what_masking_hides_is_charted_beside_it():
