@@ -50,6 +50,7 @@ async def test_a_dataset_alone_needs_no_sandbox_and_no_rollouts_and_ends_with_it
     metrics = place.control.steps()
     assert [metrics[step]["dataset_rows/sums"] for step in (1, 2)] == [8, 2] and metrics[2]["dataset_epochs/sums"] == 1.0
     assert "reward" not in metrics[1] and place.control.versions[2].keep
+    assert place.trainer.optimizer.total_steps == 2, "a schedule ends with the epochs, not with max_steps"
 
 
 async def test_a_killed_run_trains_no_row_twice_and_skips_none(tmp_path: Path):
@@ -97,9 +98,11 @@ async def test_a_dataset_that_the_model_cannot_take_is_refused_by_line_before_an
     assert (finish.outcome, finish.code) == ("failed", "dataset_refused")
     assert "line 2: longer than the model's context of 2048 tokens" in finish.message
     assert place.trainer.trained == 0
+    reasons = {"longer than the model's context of 2048 tokens": 1}
+    assert finish.detail == {"dataset": "sums", "rows": 2, "kept": 1, "dropped": 1, "reasons": reasons}
 
 
-async def test_dropped_rows_that_are_allowed_are_named_in_the_log(tmp_path: Path):
+async def test_dropped_rows_that_are_allowed_are_counted_by_reason_and_named_in_the_log(tmp_path: Path):
     content = file_of({"prompt": "1", "completion": "1"}, {"prompt": "2", "completion": "x" * 5000})
     async with world(spec_of(content, dataset={"dropped_max": 0.5, "epochs": 1}), tmp_path, mixed) as place:
         place.control.files = [content]
@@ -108,6 +111,10 @@ async def test_dropped_rows_that_are_allowed_are_named_in_the_log(tmp_path: Path
     log = [event.payload["message"] for event in place.control.of_kind("log")]
     assert "dataset sums, line 2: longer than the model's context of 2048 tokens" in log
     assert any("1 of 2 rows are kept, 1 dropped" in line for line in log)
+    (told,) = place.control.of_kind("incident")
+    assert told.payload["code"] == "dataset_rows_dropped"
+    expected = "dataset sums: 1 of 2 rows are kept; left out: 1 × longer than the model's context of 2048 tokens"
+    assert told.payload["message"] == expected and place.control.steps()[1]["dataset_dropped/sums"] == 1
 
 
 async def test_another_file_than_the_uploaded_one_is_not_trained_on(tmp_path: Path):

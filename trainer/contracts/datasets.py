@@ -19,6 +19,7 @@ LINE_BYTES_MAX = 2**20
 ROWS_MAX = 200_000
 MESSAGES_MAX = 1_000
 REASON_LENGTH_MAX = 300
+REASONS_NAMED_MAX = 5
 PROBLEMS_MAX = 50
 """Dropped rows that a report names; the others are counted."""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -31,7 +32,11 @@ class RowRefused(ValueError):
 
 
 class DatasetRefused(ValueError):
-    """A file that is refused as a whole; the text says why."""
+    """A file that is refused as a whole; the text says why, `report` what is known of its rows."""
+
+    def __init__(self, message: str, report: "ImportReport | None" = None) -> None:
+        super().__init__(message)
+        self.report = report
 
 
 class _Row(BaseModel):
@@ -126,6 +131,12 @@ class ImportReport(Wire):
         named = "; ".join(f"line {problem.line}: {problem.reason}" for problem in self.problems[:5])
         return f"{self.kept} of {self.rows} rows are kept, {self.dropped} dropped" + (f" ({named})" if named else "")
 
+    def reasons_in_words(self) -> str:
+        """The commonest reasons with their counts."""
+        named = [f"{count} × {reason}" for reason, count in list(self.reasons.items())[:REASONS_NAMED_MAX]]
+        rest = self.dropped - sum(list(self.reasons.values())[:REASONS_NAMED_MAX])
+        return "; ".join([*named, f"{rest} for other reasons"] if rest else named)
+
 
 class DatasetSpec(Wire):
     """A dataset that a run learns from, as the orchestrator is told of it."""
@@ -202,9 +213,9 @@ def report_of(outcomes: Iterable[tuple[int, str]]) -> ImportReport:
 def check_report(report: ImportReport, dropped_max: float) -> None:
     """Raises DatasetRefused where nothing is kept, or more than `dropped_max` of the rows is dropped."""
     if not report.kept:
-        raise DatasetRefused(f"nothing to learn from: {report.words()}")
+        raise DatasetRefused(f"nothing to learn from: {report.words()}", report)
     if report.dropped_fraction > dropped_max:
-        raise DatasetRefused(f"{report.words()}; more than dropped_max = {dropped_max:g} of them")
+        raise DatasetRefused(f"{report.words()}; more than dropped_max = {dropped_max:g} of them", report)
 
 
 def _raw_lines(file: BinaryIO) -> Iterator[tuple[int, bytes, int]]:

@@ -199,7 +199,7 @@ class OptimizerConfig(Documented):
     warmup_steps: Annotated[int, Field(ge=0)] = 5
     """Steps over which the learning rate rises from 0."""
     schedule: Literal["constant", "cosine"] = "constant"
-    """What the learning rate does after that, until `max_steps`."""
+    """What the learning rate does after that, until the last step: `max_steps`, or the end of the epochs of datasets alone."""
     max_grad_norm: Annotated[float, Field(gt=0)] = 1.0
     """The run's own gradient is clipped to this norm."""
 

@@ -28,12 +28,13 @@ class DatasetFeed:
     def __init__(self, config: RunConfig, datasets: Sequence[DatasetRows]):
         self._datasets = datasets
         self._is_alone = not config.environments
+        self._turns = _Turns()
         self._places = config.batch_size - config.rollouts_per_batch()
 
     @property
     def is_over(self) -> bool:
         """Whether no batch can be filled any more: every dataset has been through its epochs, and nothing else is learnt."""
-        return self._is_alone and not self._live()
+        return self._is_alone and all(rows == 0 for rows in self._left().values())
 
     def cursors(self) -> dict[str, int]:
         return {dataset.name: dataset.position for dataset in self._datasets}
@@ -44,7 +45,7 @@ class DatasetFeed:
 
     def take(self, step: int) -> TakenRows:
         """The rows of batch `step`. The first row is taken whatever its length."""
-        shares = self._shares(step)
+        shares = self._shares(step, self._left())
         samples: list[TrainSample] = []
         metrics: dict[str, float] = {}
         tokens = 0
@@ -59,15 +60,31 @@ class DatasetFeed:
                 f"dataset_rows/{dataset.name}": rows,
                 f"dataset_tokens/{dataset.name}": tokens - before,
                 f"dataset_epochs/{dataset.name}": dataset.epochs_done,
+                f"dataset_dropped/{dataset.name}": dataset.dropped,
             }
         return TakenRows(samples, metrics)
 
-    def _live(self) -> list[DatasetRows]:
-        return [dataset for dataset in self._datasets if dataset.left != 0]
+    def steps_until_over(self, steps_max: int) -> int:
+        """How many steps the run has from its first one on, counted ahead from the rows: `steps_max` where no epochs end it
+        earlier, or where its rows are so long that a step may be cut short of them."""
+        row_tokens_max = max((dataset.tokens_max for dataset in self._datasets), default=0)
+        left = {dataset.name: rows for dataset in self._datasets if (rows := dataset.rows_in_all) is not None}
+        is_endless = len(left) < len(self._datasets) or row_tokens_max * self._places > STEP_TOKENS_MAX
+        if not self._is_alone or is_endless:
+            return steps_max
+        for step in range(1, steps_max):
+            left = {name: max(0, left[name] - rows) for name, rows in (dict.fromkeys(left, 0) | self._shares(step, left)).items()}
+            if not any(left.values()):
+                return step
+        return steps_max
 
-    def _shares(self, step: int) -> dict[str, int]:
-        """Places of the batch by dataset. What does not divide evenly goes round, the same way at each step on each machine."""
-        ratios = {dataset.name: dataset.ref.ratio for dataset in self._live()}
+    def _left(self) -> dict[str, int | None]:
+        return {dataset.name: dataset.left for dataset in self._datasets}
+
+    def _shares(self, step: int, left: Mapping[str, int | None]) -> dict[str, int]:
+        """Places of the batch by dataset that has rows left. What does not divide evenly goes round, the same way at each step on
+        each machine."""
+        ratios = {dataset.name: dataset.ref.ratio for dataset in self._datasets if left[dataset.name] != 0}
         if not ratios:
             return {}
         total = sum(ratios.values())
@@ -75,11 +92,27 @@ class DatasetFeed:
         counts = {name: int(share + 1e-9) for name, share in exact.items()}
         rest = self._places - sum(counts.values())
         if rest:
-            turns = Mixture({name: max(share - counts[name], 1e-12) for name, share in exact.items()})
-            turns.skip((step - 1) * rest)
-            for _ in range(rest):
-                counts[turns.next()] += 1
+            shares = {name: max(share - counts[name], 1e-12) for name, share in exact.items()}
+            for name in self._turns.take(shares, rest, before=(step - 1) * rest):
+                counts[name] += 1
         return counts
+
+
+class _Turns:
+    """Whose turn it is, at any place of the sequence that the shares alone decide. Going on from the last place costs nothing."""
+
+    def __init__(self) -> None:
+        self._shares: dict[str, float] = {}
+        self._taken = 0
+        self._mixture = Mixture({})
+
+    def take(self, shares: dict[str, float], count: int, *, before: int) -> list[str]:
+        """The next `count` after the first `before` ones."""
+        if shares != self._shares or before < self._taken:
+            self._shares, self._taken, self._mixture = shares, 0, Mixture(shares)
+        self._mixture.skip(before - self._taken)
+        self._taken = before + count
+        return [self._mixture.next() for _ in range(count)]
 
 
 def _samples(dataset: str, step: int, row: TakenRow) -> list[TrainSample]:

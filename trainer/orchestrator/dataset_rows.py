@@ -39,6 +39,9 @@ class DatasetRows:
         self.name = name
         self.ref = ref
         self.position = 0
+        self.dropped = 0
+        self.tokens_max = 0
+        """Of one row."""
         self._kind = kind
         self._file = file
         self._renderer = renderer
@@ -51,6 +54,7 @@ class DatasetRows:
         """Find the rows that the model takes. Raises DatasetRefused where too few are left."""
         report = report_of(self._fitting())
         check_report(report, self.ref.dropped_max)
+        self.dropped = report.dropped
         if self.ref.shuffle:
             self._order = TaskOrder(seed=self._seed, environment=f"dataset {self.name}", tasks_count=self.rows_count)
         return report
@@ -62,7 +66,12 @@ class DatasetRows:
     @property
     def left(self) -> int | None:
         """Rows that are still to be taken; None where they are taken again and again."""
-        return None if self.ref.epochs is None else max(0, self.ref.epochs * self.rows_count - self.position)
+        return None if (rows := self.rows_in_all) is None else max(0, rows - self.position)
+
+    @property
+    def rows_in_all(self) -> int | None:
+        """Rows from the first step on, each as often as it has epochs."""
+        return None if self.ref.epochs is None else self.ref.epochs * self.rows_count
 
     @property
     def epochs_done(self) -> float:
@@ -84,7 +93,8 @@ class DatasetRows:
             reason = line.reason
             try:
                 if line.row is not None:
-                    self._renderer.streams(line.row)
+                    streams = self._renderer.streams(line.row)
+                    self.tokens_max = max(self.tokens_max, sum(len(stream.token_ids) for stream in streams))
                     self._offsets.append(line.offset)
                     self._lines.append(line.number)
             except RowRefused as refused:

@@ -7,7 +7,7 @@ temporary place that ends with the process.
 import asyncio
 import hashlib
 import tempfile
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from trainer.contracts.catalogue import model_folder
 from trainer.contracts.datasets import DatasetRefused, DatasetSpec, ImportReport
@@ -19,6 +19,8 @@ from trainer.orchestrator.dataset_rows import DatasetRows
 from trainer.orchestrator.endings import failed
 from trainer.orchestrator.row_rendering import RowRenderer
 from trainer.orchestrator.workplace import Workplace
+
+ROWS_DROPPED = "dataset_rows_dropped"
 
 
 class Datasets:
@@ -59,12 +61,20 @@ class Datasets:
         try:
             report = await asyncio.to_thread(rows.check)
         except DatasetRefused as refused:
-            raise failed(FailureCode.DATASET_REFUSED, f"dataset {name}: {refused}") from None
+            raise failed(FailureCode.DATASET_REFUSED, f"dataset {name}: {refused}", **_facts(name, refused.report)) from None
         self._tell(name, report)
         return rows
 
     def _tell(self, name: str, report: ImportReport) -> None:
-        level = "warning" if report.dropped else "info"
-        self._place.reporter.log(f"dataset {name}: {report.words()}", level=level)
+        self._place.reporter.log(f"dataset {name}: {report.words()}", level="warning" if report.dropped else "info")
+        if report.dropped:
+            message = f"dataset {name}: {report.kept} of {report.rows} rows are kept; left out: {report.reasons_in_words()}"
+            self._place.reporter.incident(ROWS_DROPPED, message)
         for problem in report.problems:
             self._place.reporter.log(f"dataset {name}, line {problem.line}: {problem.reason}", level="warning")
+
+
+def _facts(name: str, report: ImportReport | None) -> dict[str, Any]:
+    """What a refusal says for machines: counts, and the dropped rows by reason."""
+    counts = report.model_dump(include={"rows", "kept", "dropped", "reasons"}) if report else {}
+    return {"dataset": name, **counts}

@@ -100,7 +100,7 @@ class Run:
     async def resume(self) -> None:
         """Claim the trainer's slot, replay what was not reported, publish the newest version."""
         self._place.phase("claiming a slot on the trainer", Component.TRAINER)
-        opened = await self._trainer.open()
+        opened = await self._trainer.open(await asyncio.to_thread(self._feed.steps_until_over, self._config.max_steps))
         await asyncio.to_thread(self._journal.sweep)
         self._step = opened.step
         replayed = await self._replay(opened)

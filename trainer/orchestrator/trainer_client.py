@@ -61,8 +61,13 @@ class TrainerClient:
         self._request = request
         self._on_wait = on_wait
 
-    async def open(self) -> RunOpened:
-        """Claim a slot; waits while there is none."""
+    async def open(self, total_steps: int) -> RunOpened:
+        """Claim a slot; waits while there is none. The schedule of the learning rate counts on `total_steps`."""
+        optimizer = self._request.optimizer.model_copy(update={"total_steps": total_steps})
+        self._request = self._request.model_copy(update={"optimizer": optimizer})
+        return await self._claim()
+
+    async def _claim(self) -> RunOpened:
         while True:
             response = await self._service.call("PUT", self._path, self._request)
             if error_code(response) != "no_free_slot":
@@ -89,7 +94,7 @@ class TrainerClient:
     async def _reopening(self, method: str, path: str, request: StepRequest | CheckpointRequest) -> httpx.Response:
         response = await self._service.call(method, self._path + path, request)
         if error_code(response) == "run_not_open":
-            await self.open()
+            await self._claim()
             response = await self._service.call(method, self._path + path, request)
         return self._checked(response)
 

@@ -66,9 +66,9 @@ def finalize_dataset(actor: Actor, dataset: Dataset) -> Dataset:
         file.seek(0)
         try:
             kind, report = inspect_file(file, dropped_max=dataset.dropped_max)
-        except _Refused as refused:
+        except DatasetRefused as refused:
             _discard(dataset)
-            raise refused.answer() from None
+            raise _answer(refused) from None
         file.seek(0)
         uploaded, kept = dataset.object_key, _kept_key(dataset.team_id, dataset.sha256)
         # What was judged is what is kept: the signed address may have been written to since.
@@ -97,37 +97,23 @@ def delete_dataset(actor: Actor, name: str) -> None:
     _drop_unnamed(dataset.team_id, dataset.sha256)
 
 
-class _Refused(Exception):
-    """A file that is not kept, with what is known of its rows."""
-
-    def __init__(self, message: str, report: ImportReport | None = None) -> None:
-        super().__init__(message)
-        self.report = report
-
-    def answer(self) -> Invalid:
-        """422 naming each line."""
-        refused = Invalid(FILE, str(self), hint="Nothing was kept. Correct the lines, or allow more of them with dropped_max.")
-        if self.report is not None:
-            named = [FieldProblem((*FILE, problem.line), problem.reason) for problem in self.report.problems]
-            refused.problems = [FieldProblem(FILE, str(self)), *named]
-        return refused
+def _answer(refused: DatasetRefused) -> Invalid:
+    """422 naming each line."""
+    answer = Invalid(FILE, str(refused), hint="Nothing was kept. Correct the lines, or allow more of them with dropped_max.")
+    problems = refused.report.problems if refused.report else []
+    answer.problems += [FieldProblem((*FILE, problem.line), problem.reason) for problem in problems]
+    return answer
 
 
 def inspect_file(file: BinaryIO, *, dropped_max: float) -> tuple[DatasetKind, ImportReport]:
-    """What kind of rows a file holds, and what becomes of each."""
+    """What kind of rows a file holds, and what becomes of each. Raises DatasetRefused."""
     kind: DatasetKind = "chat"
     outcomes: list[tuple[int, str]] = []
-    try:
-        for line in read_rows(file):
-            kind = kind_of(line.row) if line.row is not None else kind
-            outcomes.append((line.number, line.reason))
-    except DatasetRefused as refused:
-        raise _Refused(str(refused)) from None
+    for line in read_rows(file):
+        kind = kind_of(line.row) if line.row is not None else kind
+        outcomes.append((line.number, line.reason))
     report = report_of(outcomes)
-    try:
-        check_report(report, dropped_max)
-    except DatasetRefused as refused:
-        raise _Refused(str(refused), report) from None
+    check_report(report, dropped_max)
     return kind, report
 
 

@@ -111,3 +111,10 @@ def test_the_example_configurations_name_datasets_alone(name: str):
 def test_each_source_has_a_name_of_its_own():
     body = {"model": {"name": "tiny"}, "datasets": [{"id": "a"}, {"id": "a"}, {"id": "b"}], "environments": [{"id": "b"}]}
     assert RunConfig.model_validate(body).dataset_names() == ["a", "a (dataset 2)", "b (dataset 3)"]
+
+
+def test_dropped_rows_are_counted_by_reason_the_commonest_first():
+    reasons = ["", *["too long"] * 3, *(f"reason {number}" for number in range(6)), "too long"]
+    report = report_of(enumerate(reasons, start=1))
+    named = "; ".join(f"1 × reason {number}" for number in range(4))
+    assert report.reasons_in_words() == f"4 × too long; {named}; 2 for other reasons"

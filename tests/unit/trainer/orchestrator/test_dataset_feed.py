@@ -66,6 +66,32 @@ def test_epochs_end_and_the_last_batch_is_what_is_left():
     assert sizes == [4, 4, 2]
 
 
+@pytest.mark.parametrize(
+    ("datasets", "steps_max", "steps"),
+    [
+        ([{"id": "a", "epochs": 1}], 100, 3),
+        ([{"id": "a", "epochs": 3}], 100, 8),
+        ([{"id": "a", "epochs": 3}], 5, 5),
+        ([{"id": "a", "epochs": 2}, {"id": "b", "epochs": 1, "ratio": 0.4}, {"id": "c", "epochs": 1, "ratio": 3.0}], 100, None),
+    ],
+)
+def test_the_steps_that_are_counted_ahead_are_those_that_are_taken(datasets: list[dict], steps_max: int, steps: int | None):
+    feed = feed_of(config_of(datasets))
+    counted, taken = feed.steps_until_over(steps_max), 0
+    while not feed.is_over and taken < steps_max:
+        taken += 1
+        feed.take(taken)
+    assert counted == taken == (steps or taken)
+
+
+def test_no_steps_are_counted_ahead_where_nothing_ends_the_run_early(monkeypatch: pytest.MonkeyPatch):
+    endless = [{"id": "a", "epochs": 1}, {"id": "b"}]
+    mixed = config_of([{"id": "a", "epochs": 1}], environments=[{"id": "acme/digits"}], batch_size=8)
+    assert [feed_of(config).steps_until_over(50) for config in (config_of(endless), mixed)] == [50, 50]
+    monkeypatch.setattr(dataset_feed, "STEP_TOKENS_MAX", 5)
+    assert feed_of(config_of([{"id": "a", "epochs": 1}])).steps_until_over(50) == 50, "rows too long to know"
+
+
 def test_a_dataset_that_is_through_leaves_its_places_to_the_others():
     feed = feed_of(config_of([{"id": "a", "epochs": 1}, {"id": "b"}]), rows_count=2)
     found = [Counter(place[0] for place in lines_of(feed, step)) for step in (1, 2)]
@@ -96,4 +122,4 @@ def test_a_sample_is_ce_alone_and_the_figures_count_it():
     (sample,) = taken.samples
     assert sample.token_ids == [258, 97, 49, 258] and sample.ce_weights == [0.0, 1.0, 1.0, 1.0]
     assert not any([*sample.mask, *sample.rl_weights]) and set(sample.policy_versions) == {2}
-    assert taken.metrics == {"dataset_rows/a": 1, "dataset_tokens/a": 4, "dataset_epochs/a": 0.1}
+    assert taken.metrics == {"dataset_rows/a": 1, "dataset_tokens/a": 4, "dataset_epochs/a": 0.1, "dataset_dropped/a": 0}
