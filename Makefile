@@ -14,7 +14,7 @@ SIZE ?= large
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install frontend runner engine-torch engine-vllm model demo up down status test test-unit test-all gates bench screenshots lint format type openapi migrations clean
+.PHONY: help install frontend runner engine-torch engine-vllm model demo up down status test test-unit test-all gates bench gpu-check screenshots lint format type openapi migrations clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -64,6 +64,9 @@ test-all: install frontend runner ## Every suite, the heavy ones too; a skip fai
 
 bench: install ## Speed as ratios to peers, into reports/bench.json and docs/benchmarks.md; ONLY=P1,P6.4m
 	@OMP_NUM_THREADS=1 $(PY) -m tests.bench $(if $(ONLY),--only $(ONLY),)
+
+gpu-check: install ## One GPU in under eight minutes, into reports/gpu.json and docs/gpu.md; says so where there is none
+	@$(PY) -m tests.bench.gpu
 
 gates: install frontend runner ## Reliability and security figures into reports/gates.json; ONLY=R5 SIZE=small SEED=1
 	@$(PY) -m tests.gates --size $(SIZE) --seed $(SEED) $(if $(ONLY),--only $(ONLY),)

@@ -51,12 +51,20 @@ CONFIG = {
 }
 
 
-def make_model(folder: Path, seed: int = 0, **config: object) -> Path:
-    """A HF model folder: config.json, model.safetensors, tokenizer. `config` overrides the shape."""
+def make_model(
+    folder: Path,
+    seed: int = 0,
+    *,
+    device: torch.device | str = "cpu",
+    dtype: torch.dtype = torch.float32,
+    **config: object,
+) -> Path:
+    """A HF model folder: config.json, model.safetensors, tokenizer. `config` overrides the shape; `device` draws the weights."""
     folder.mkdir(parents=True, exist_ok=True)
     merged = CONFIG | config
     (folder / "config.json").write_text(json.dumps(merged))
-    save_file(_weights(merged, torch.Generator().manual_seed(seed)), folder / "model.safetensors", metadata={"format": "pt"})
+    weights = {name: drawn.to(dtype) for name, drawn in _weights(merged, torch.Generator(device).manual_seed(seed)).items()}
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     write_tokenizer(folder)
     return folder
 
@@ -64,17 +72,20 @@ def make_model(folder: Path, seed: int = 0, **config: object) -> Path:
 def _weights(config: dict, generator: torch.Generator) -> dict[str, torch.Tensor]:
     hidden = config["hidden_size"]
 
-    def normal(*size: int) -> torch.Tensor:
-        return torch.randn(*size, generator=generator) * size[-1] ** -0.5
+    def drawn(*size: int) -> torch.Tensor:
+        return torch.randn(*size, generator=generator, device=generator.device)
 
-    state = {"model.embed_tokens.weight": torch.randn(config["vocab_size"], hidden, generator=generator) * 0.5}
+    def normal(*size: int) -> torch.Tensor:
+        return drawn(*size) * size[-1] ** -0.5
+
+    state = {"model.embed_tokens.weight": drawn(config["vocab_size"], hidden) * 0.5}
     for layer in range(config["num_hidden_layers"]):
         prefix = f"model.layers.{layer}."
         for name, (width_in, width_out) in _linears(config).items():
             state[f"{prefix}{name}.weight"] = normal(width_out, width_in)
         for norm in ("input_layernorm", "post_attention_layernorm"):
-            state[f"{prefix}{norm}.weight"] = 1 + 0.1 * torch.randn(hidden, generator=generator)
-    state["model.norm.weight"] = 1 + 0.1 * torch.randn(hidden, generator=generator)
+            state[f"{prefix}{norm}.weight"] = 1 + 0.1 * drawn(hidden)
+    state["model.norm.weight"] = 1 + 0.1 * drawn(hidden)
     if not config["tie_word_embeddings"]:
         # Far from uniform, and untied so that greedy answers wander: a wrong number then changes the tokens.
         state["lm_head.weight"] = 3 * normal(config["vocab_size"], hidden)

@@ -13,6 +13,7 @@ import torch
 import uvicorn
 
 from trainer.contracts.catalogue import load_catalogue, model_folder, weights_digest
+from trainer.core.determinism import fix_order_of_sums
 from trainer.core.llama import Llama
 from trainer.core.pool import Pool, PoolLimits
 from trainer.service.app import create_app
@@ -59,6 +60,7 @@ def build_desk(options: argparse.Namespace) -> Desk:
         strict=options.isolation == "strict",
         recompute=options.recompute,
     )
+    fix_order_of_sums(options.device)
     model = Llama(folder, DTYPES[options.base_dtype], options.device)
     pool = Pool(model, base_model=spec.id, artifact_root=options.artifacts, limits=limits)
     if pool.base_digest != weights_digest(folder):
