@@ -86,6 +86,7 @@ class Dispatcher:
         self._window = FailureWindow(size=config.batch_size, fraction=config.failure_pause_fraction)
         self._wake = asyncio.Event()
         self._given_up: set[str] = set()
+        self._looked_s = float("-inf")
 
     def resume_at(self, cursors: Mapping[str, int]) -> None:
         """Go on with the tasks where an earlier attempt stopped taking them."""
@@ -232,9 +233,12 @@ class Dispatcher:
             await self._environments[rollout.environment].cancel(rollout.rollout_id)
 
     def _stragglers(self) -> list[Rollout]:
-        """Rollouts that keep a nearly finished group waiting for many times as long as their siblings took."""
+        """Rollouts that keep a nearly finished group waiting for many times as long as their siblings took. Once a second: going
+        through all groups whenever one rollout ends would cost more than ending it."""
         now_s = time.monotonic()
-        late = []
+        if now_s - self._looked_s < TICK_S:
+            return []
+        self._looked_s, late = now_s, []
         for group in self._book.open_groups():
             waiting = group.inflight
             if not waiting or len(waiting) * 2 > len(group.rollouts):
