@@ -16,45 +16,17 @@ from transformers import LlamaForCausalLM
 
 from tests.bench.pairs import in_turn
 from tests.bench.rows import Bound, Disagreement, Row
-from tests.bench.sizes import RANK, VOCABULARY, Size, size
+from tests.bench.sizes import RANK, Size, size
+from tests.bench.training_batches import OPTIMIZER, batch, token_rows
 from tests.numerics.recorded import TEAM, run_id
 from trainer.contracts.adapters import WEIGHTS_NAME, LoraSpec, adapter_path
-from trainer.contracts.samples import TrainBatch, TrainSample
-from trainer.contracts.training import OptimizerSpec
 from trainer.core.llama import Llama
 from trainer.core.pool import Pool, PoolLimits
 from trainer.core.tenants import RunSpec
 
 RUNS = 8
-ROW_TOKENS_MAX = 32
-OPTIMIZER = OptimizerSpec(learning_rate=1e-3, warmup_steps=0)
 DIFFERENCE_MAX = 0.01
 """Of the mean change of a weight: AdamW makes a large step of the smallest gradient, whatever its sign."""
-
-
-def token_rows(run: int, tokens: int) -> np.ndarray:
-    """[row, token]"""
-    length = min(tokens, ROW_TOKENS_MAX)
-    return np.random.default_rng(run).integers(0, VOCABULARY, size=(tokens // length, length))
-
-
-def batch(name: str, step: int, rows: np.ndarray) -> TrainBatch:
-    count, length = rows.shape
-    nothing, learnt = [0.0] * length, [0.0] + [1.0] * (length - 1)
-    samples = [
-        TrainSample(
-            token_ids=row.tolist(),
-            mask=[False] + [True] * (length - 1),
-            logprobs=nothing,
-            temperatures=[1.0] * length,
-            policy_versions=[0] * length,
-            rl_weights=nothing,
-            advantages=nothing,
-            ce_weights=learnt,
-        )
-        for row in rows
-    ]
-    return TrainBatch(run_id=name, step=step, n_rl=0, n_ce=count * (length - 1), n_ref_kl=0, samples=samples)
 
 
 class OurTrainer:

@@ -1,8 +1,8 @@
 """P8: the memory that one more run takes in the trainer, in bytes of its adapter.
 
-A process for each count of runs (1 and 33), all of whose batches wait at the same time and take several turns, so that every
-run's gradient is under way at once: parameters, gradient and two moments are 4. Peak resident memory of the process, from its
-start to the last step; the difference is divided by the 32 runs more.
+A process for each count of runs (2 and 34; a pass holds two), all of whose batches wait at the same time and take several
+turns, so that every run's gradient is under way at once: parameters, gradient and two moments are 4. Peak resident memory of
+the process, from its start to the last step; the difference is divided by the 32 runs more.
 """
 
 import resource
@@ -11,9 +11,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench.packing import OPTIMIZER, batch, token_rows
 from tests.bench.rows import Bound, Row
 from tests.bench.sizes import RANK, Size, size
+from tests.bench.training_batches import OPTIMIZER, batch, token_rows
 from tests.fixtures.places import REPOSITORY
 from tests.numerics.recorded import TEAM, run_id
 from trainer.contracts.adapters import LoraSpec
@@ -21,7 +21,7 @@ from trainer.core.llama import Llama
 from trainer.core.pool import Pool, PoolLimits
 from trainer.core.tenants import RunSpec
 
-RUNS_MORE = 32
+FEW, RUNS_MORE = 2, 32
 PACK_TOKENS, TOKENS = 64, 96
 """Of a pass, and of each run's batch: three turns of 32 tokens."""
 STEPS = 2
@@ -55,13 +55,13 @@ def measured(chosen: Size, runs: int) -> tuple[int, int]:
 def p8(key: str, pairs: int) -> list[float]:
     found = []
     for _ in range(pairs):
-        (alone, adapter), (many, _) = measured(size(key), 1), measured(size(key), 1 + RUNS_MORE)
-        found.append((many - alone) / RUNS_MORE / adapter)
+        (few, adapter), (many, _) = measured(size(key), FEW), measured(size(key), FEW + RUNS_MORE)
+        found.append((many - few) / RUNS_MORE / adapter)
     return found
 
 
 def rows() -> list[Row]:
-    what = f"peak memory of one more run ÷ its adapter's bytes, 1 to {1 + RUNS_MORE} runs with their gradients under way"
+    what = f"peak memory of one more run ÷ its adapter's bytes, {FEW} to {FEW + RUNS_MORE} runs with their gradients under way"
     return [Row("P8.4m", what, "itself", Bound("lower", 4.2, 3), lambda pairs: p8("4m", pairs))]
 
 

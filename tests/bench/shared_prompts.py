@@ -13,10 +13,11 @@ import torch
 from peft import PeftModel, get_peft_model_state_dict
 from safetensors.torch import load_file
 
-from tests.bench.packing import DIFFERENCE_MAX, OPTIMIZER, PeftRun
+from tests.bench.packing import DIFFERENCE_MAX, PeftRun
 from tests.bench.pairs import in_turn
 from tests.bench.rows import Bound, Disagreement, Row
 from tests.bench.sizes import RANK, VOCABULARY, Size, size
+from tests.bench.training_batches import OPTIMIZER
 from tests.numerics.recorded import TEAM, run_id
 from trainer.contracts.adapters import WEIGHTS_NAME, LoraSpec, adapter_path
 from trainer.contracts.samples import TrainBatch, TrainSample

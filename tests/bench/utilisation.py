@@ -13,9 +13,10 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from tests.bench.packing import OPTIMIZER, RUNS, batch, token_rows
+from tests.bench.packing import RUNS
 from tests.bench.rows import Bound, Row
 from tests.bench.sizes import RANK, size
+from tests.bench.training_batches import OPTIMIZER, batch, token_rows
 from tests.numerics.recorded import TEAM, run_id
 from trainer.contracts.adapters import LoraSpec
 from trainer.contracts.training import OpenRun, StepRequest

@@ -50,13 +50,6 @@ class Adapter:
         size = sum(spec.rank * (shape.in_size + shape.out_size) for shape in self.shapes)
         self.params_P = torch.zeros(size, dtype=dtype, device=device)
         self._grads_P: Tensor | None = None
-        layered = self.layered(self.params_P)
-        layers = sorted({shape.layer for shape in self.shapes})
-        self.factors = {
-            (layer, name): Factors(layered[name].a[index], layered[name].b[index])
-            for index, layer in enumerate(layers)
-            for name in layered
-        }
 
     @property
     def scale(self) -> float:
@@ -88,15 +81,19 @@ class Adapter:
 
     def initialise(self, generator: torch.Generator) -> None:
         """A uniform in ±1/√in (Kaiming with slope √5, what PEFT does), B zero: version 0 equals the base model."""
-        for factors in self.factors.values():
+        for _, factors in self.named_tensors():
             bound = factors.a.shape[1] ** -0.5
             drawn = torch.empty(factors.a.shape, dtype=factors.a.dtype).uniform_(-bound, bound, generator=generator)
             factors.a.copy_(drawn)
             factors.b.zero_()
 
     def named_tensors(self) -> Iterator[tuple[TargetShape, Factors]]:
+        """Views, made when asked for: held, they would weigh a tenth of a small adapter."""
+        layered = self.layered(self.params_P)
+        layers = sorted({shape.layer for shape in self.shapes})
         for shape in self.shapes:
-            yield shape, self.factors[shape.layer, shape.name]
+            index, factors = layers.index(shape.layer), layered[shape.name]
+            yield shape, Factors(factors.a[index], factors.b[index])
 
     def clear(self) -> None:
         """Forget everything: what a released slot must hold."""
