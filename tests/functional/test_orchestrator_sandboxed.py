@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
-from tests.factories.model_socket import END_OF_TURN
+from tests.factories.model_socket import END_OF_TURN, encode
 from tests.fixtures.orchestrator_world import serve, tiny, world
 from tests.fixtures.runner import ENVIRONMENT_PLACES, build_wheel, release_spec
 from trainer.contracts.base import new_id
@@ -46,6 +46,7 @@ def packed(base_venv, sandbox_driver, tmp_path_factory) -> Packed:
 def spec_of(kind: str, release: ReleaseSpec, **changes) -> AttemptSpec:
     environment = {"id": release.environment, "timeout": changes.pop("timeout", 60.0)}
     trained = {"args": changes.pop("args", {}), "group_rewards": changes.pop("group_rewards", None)}
+    trained |= {"algorithm": changes.pop("algorithm", None)}
     work = {
         "run": {
             "run": {
@@ -54,7 +55,7 @@ def spec_of(kind: str, release: ReleaseSpec, **changes) -> AttemptSpec:
                 "max_steps": 2,
                 "batch_size": 8,
                 "rollouts_per_example": 4,
-                "max_tokens": 8,
+                "max_tokens": changes.pop("max_tokens", 8),
             }
         },
         "eval": {
@@ -114,6 +115,44 @@ async def test_games_of_several_turns_train_on_what_the_engine_sampled_and_nothi
             for prompt, reply in turns:
                 mask[len(prompt) : len(prompt) + len(reply)] = [True] * len(reply)
             assert sample.mask == mask and sum(mask) > 3
+
+
+async def test_a_forked_rollout_trains_each_stream_and_each_token_once(packed: Packed, runner_dir: Path, tmp_path: Path):
+    finish, place = await done("run", packed("scouts"), runner_dir, tmp_path)
+    assert finish.outcome == "completed", finish
+    rows = [row for row in place.control.summaries("train") if row.trained]
+    assert len(rows) == 16 and {(row.turns, row.reward) for row in rows} == {(4, 3.0)}
+    for step, asked in place.trainer.batches.items():
+        assert place.control.steps()[step]["broken_prefixes"] == 0
+        assert len(asked.batch.samples) == 3 * 8, "three streams a rollout"
+        assert sum(map(sum, (sample.mask for sample in asked.batch.samples))) == sum(
+            row.output_tokens for row in rows if row.rollout_id in {sample.rollout_id for sample in asked.batch.samples}
+        )
+
+
+async def test_echo_learns_what_tools_and_partners_told_the_agent_that_learns(packed: Packed, runner_dir: Path, tmp_path: Path):
+    call = encode('<tool_call>{"name": "add", "arguments": {"a": 1, "b": 2}}</tool_call>')
+
+    def say(prompt: list[int]) -> list[int]:
+        heard = bytes(token for token in prompt if token < 256).decode()
+        if "remark" in heard:
+            return encode("s")
+        return (encode("ok") if "review" in heard else encode("t")) if "=3" in heard else call
+
+    algorithm = {"id": "echo", "options": {"alpha": 0.25}}
+    finish, place = await done("run", packed("reviewed_sums"), runner_dir, tmp_path, say=say, algorithm=algorithm, max_tokens=80)
+    assert finish.outcome == "completed", finish
+    samples = [sample for asked in place.trainer.batches.values() for sample in asked.batch.samples]
+    assert len(samples) == 16, "one stream a rollout: the solver's"
+    for sample in samples:
+        streams = zip(sample.token_ids, sample.mask, sample.ce_weights, strict=True)
+        told = [(token, sampled, weight) for token, sampled, weight in streams if token < 256]
+        learnt = bytes(token for token, _, weight in told if weight).decode()
+        assert {weight for _, _, weight in told} == {0.0, 0.25} and not any(weight for _, sampled, weight in told if sampled)
+        assert "=3" in learnt and "remark ok" in learnt and "solve" not in learnt, learnt
+        assert b"review" not in bytes(token for token, _, _ in told), "the reviewer's own stream is in no batch"
+        said = bytes(token for token, sampled, _ in told if sampled).decode()
+        assert said.endswith("ts") and said.count("add") == 1
 
 
 async def test_an_import_that_fails_is_named_within_a_minute(packed: Packed, runner_dir: Path, tmp_path: Path):

@@ -21,7 +21,7 @@ from controlplane.runs.lifecycle import fence, lose_attempt
 from controlplane.runs.models import RunMetric
 from controlplane.runs.request import parse_request
 from tests.factories.reports import AT, log, step, summary
-from tests.factories.rollouts import make_group, make_outcome
+from tests.factories.rollouts import make_call, make_group, make_outcome
 from tests.factories.runs import fresh, lease_run, make_funded_member, make_pool, make_run
 from tests.fixtures.reported_run import client, get, report, run
 from trainer.contracts.base import new_id
@@ -29,6 +29,7 @@ from trainer.contracts.events import EventKind
 from trainer.contracts.internal import EventBatch, EventIn, RolloutBatch
 from trainer.contracts.toml_config import translate
 from trainer.orchestrator.groups import Accounted
+from trainer.orchestrator.rollout_records import rollout_batch
 from trainer.orchestrator.step_metrics import cut_metrics
 
 __all__ = ["client", "report", "run"]
@@ -228,6 +229,24 @@ def test_tokens_have_text_mask_log_probability_and_the_call_that_they_belong_to(
     assert tokens["calls"] == [0, 0, 0, 0, 1, 1]
     window = get(client, run, f"rollouts/{rollout}/tokens", offset=2, limit=2).json()
     assert (window["total"], window["offset"], window["token_ids"]) == (6, 2, [3, 4])
+
+
+def test_forks_and_a_sub_agents_conversation_are_streams_of_one_rollout(client, run, report):
+    plan, scout = make_call((1,), (2, 3)), make_call((7,), (8,))
+    forks = [make_call((1, 2, 3, end), (5,)) for end in (4, 6)]
+    (rollout,) = make_group(0, 1).rollouts
+    rollout.outcome = make_outcome(1.0, calls=[plan, scout, *forks])
+    report(rollouts=rollout_batch([Accounted(rollout, "ok", True, 0, billed=True)], step=1))
+    shown = get(client, run, "groups", step=1).json()["groups"][0]["rollouts"][0]["id"]
+    (trace,) = get(client, run, f"rollouts/{shown}").json()["traces"]
+    assert [(one["tokens_count"], one["sampled_count"], one["trained"]) for one in trace["branches"]] == [
+        (5, 3, True),
+        (2, 1, True),
+        (5, 1, True),
+    ]
+    assert [call["branch"] for call in trace["calls"]] == [0, 1, 0, 2]
+    second = get(client, run, f"rollouts/{shown}/tokens", branch=2).json()
+    assert (second["token_ids"], second["trained"]) == ([1, 2, 3, 6, 5], [False, False, False, False, True])
 
 
 def test_a_stream_or_a_rollout_that_is_not_there_is_a_404_that_says_why(client, run, rollout):

@@ -44,19 +44,23 @@ function Shown({ runId, detail }: { runId: string; detail: RolloutDetail }) {
         </Stats>
         {rollout.error && <p className="problem-line">{rollout.error}</p>}
         <TimeBar time={detail.time_s} />
-        <Scores detail={detail} />
+        <Scores of={detail.traces.length < 2 ? detail : { rewards: comparedRewards(detail), metrics: {} }} />
       </Card>
       {detail.traces.length > 1 && <Seats traces={detail.traces} chosen={seat} onChoose={setSeat} />}
       {trace && <Errors trace={trace} />}
-      {trace && <Card title="Conversation"><Conversation messages={trace.messages} /></Card>}
+      {trace && detail.traces.length > 1 && <Card title={`What ${trace.agent} earned`} note={trace.reward === null ? "No reward." : `${ratio(trace.reward, 3)} in all.`}><Scores of={trace} /></Card>}
+      {trace && <Card title="Conversation" note={trace.branches.length > 1 ? `The last of ${trace.branches.length} streams; the words of all of them stand under Tokens.` : undefined}><Conversation messages={trace.messages} /></Card>}
       {trace && trace.calls.length > 0 && <Card title="Model calls" note="Which version answered, and how long it took."><Calls calls={trace.calls} /></Card>}
       {trace && <TokenView key={seat} runId={runId} rolloutId={rollout.id} seat={seat} trace={trace} />}
     </>
   );
 }
 
-function Scores({ detail }: { detail: RolloutDetail }) {
-  const rows = [...Object.entries(detail.rewards).map(([name, value]) => ({ name, value, kind: "reward" })), ...Object.entries(detail.metrics).map(([name, value]) => ({ name, value, kind: "metric" }))];
+/** What the rollout as a whole earned by comparison; the rest is each seat's own. */
+const comparedRewards = (detail: RolloutDetail) => Object.fromEntries(Object.entries(detail.rewards).filter(([name]) => name.startsWith("group/")));
+
+function Scores({ of }: { of: Pick<Trace, "rewards" | "metrics"> }) {
+  const rows = [...Object.entries(of.rewards).map(([name, value]) => ({ name, value, kind: "reward" })), ...Object.entries(of.metrics).map(([name, value]) => ({ name, value, kind: "metric" }))];
   if (rows.length === 0) return null;
   return <Definitions of={rows.map(({ name, value, kind }) => [`${name} (${kind})`, value === null ? "no number" : ratio(value, 3)])} />;
 }
@@ -88,6 +92,7 @@ function Errors({ trace }: { trace: Trace }) {
 
 const CALLS: Column<Call & { number: number }>[] = [
   { name: "Call", kind: "number", cell: (call) => call.number + 1 },
+  { name: "Stream", kind: "number", cell: (call) => (call.branch === null ? "—" : call.branch + 1) },
   { name: "Version", kind: "number", cell: (call) => call.policy_version ?? "base" },
   { name: "Digest", cell: (call) => <code title={call.adapter_digest}>{shortDigest(call.adapter_digest)}</code> },
   { name: "Read", kind: "number", cell: (call) => count(call.input_tokens) },

@@ -46,7 +46,7 @@ export function TokenView({ runId, rolloutId, seat, trace }: { runId: string; ro
 function Branches({ trace, chosen, onChoose }: { trace: Trace; chosen: number; onChoose: (branch: number) => void }) {
   return (
     <div className="stack tight">
-      <p className="small muted">The conversation's history changed on the way, so that it is several streams; each is trained on by itself.</p>
+      <p className="small muted">A fork, a sub-agent's conversation and a history that changed on the way are streams of their own. Each token is trained on once: in the stream of the call that sampled it.</p>
       <div className="segmented" role="group" aria-label="Stream">
         {trace.branches.map((branch, index) => <button key={index} type="button" aria-pressed={index === chosen} onClick={() => onChoose(index)}>Stream {index + 1} ({branch.tokens_count})</button>)}
       </div>
