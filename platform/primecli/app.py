@@ -9,7 +9,21 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from primecli.commands import auth, datasets, deployments, env, evals, inference, keys, models, push, teams, train, wallet
+from primecli.commands import (
+    adapters,
+    auth,
+    datasets,
+    deployments,
+    env,
+    evals,
+    inference,
+    keys,
+    models,
+    push,
+    teams,
+    train,
+    wallet,
+)
 from primecli.output import CliError, ExitCode, OutputFormat, Terminal
 
 
@@ -68,6 +82,7 @@ app.add_typer(datasets.app, name="datasets")
 app.add_typer(train.app, name="train")
 app.add_typer(evals.app, name="eval")
 app.add_typer(models.app, name="models")
+app.add_typer(adapters.app, name="adapters")
 app.add_typer(deployments.app, name="deployments")
 app.add_typer(deployments.app, name="deploy", hidden=True)
 app.add_typer(inference.app, name="inference")

@@ -1,15 +1,17 @@
 """Makes adapters the way a run's report does, and engines' files for them."""
 
+import hashlib
 from itertools import count
 
-from controlplane.adapters import services
-from controlplane.adapters.models import Adapter
+from controlplane.adapters import exports, services
+from controlplane.adapters.models import Adapter, Export
+from controlplane.core.objects import store
 from controlplane.core.tenancy import acting_as_system, acting_for
 from controlplane.runs.models import Checkpoint, Run
 from tests.factories.fake_engine import FakeEngine
 from tests.factories.runs import fresh, make_run
 from tests.factories.teams import Member
-from trainer.contracts.adapters import adapter_path
+from trainer.contracts.adapters import WEIGHTS_NAME, FileEntry, adapter_path
 from trainer.contracts.internal import VersionReport
 
 _numbers = count(1)
@@ -39,6 +41,16 @@ def make_checkpoint(member: Member, *, run: Run | None = None, step: int = 10) -
     make_adapter(member, run=run, version=step, keep=False)
     with acting_for(member.team_id):
         return Checkpoint.objects.create(run=run, team=run.team, step=step, path="p", digest="d" * 64, size_bytes=1)
+
+
+def make_export(adapter: Adapter, content: bytes = b"weights") -> Export:
+    """An export of one file, sent and finished the way its holder does."""
+    entry = FileEntry(sha256=hashlib.sha256(content).hexdigest(), size_bytes=len(content))
+    with acting_as_system():
+        export = Export.objects.create(team_id=adapter.team_id, adapter=adapter, form="adapter")
+        store().put(exports.expect_part(export, WEIGHTS_NAME, entry, 0), content)
+        exports.record_files(export, {WEIGHTS_NAME: entry})
+    return export
 
 
 def make_deployed(member: Member, engine: FakeEngine, **fields: object) -> Adapter:

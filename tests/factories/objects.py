@@ -13,7 +13,7 @@ from controlplane.hub.schemas import DeclareSource, DeclareUpload
 from controlplane.runs.models import Run
 from controlplane.runs.services import stop_run
 from controlplane.teams import access, services
-from tests.factories.adapters import make_adapter, make_checkpoint
+from tests.factories.adapters import make_adapter, make_checkpoint, make_export
 from tests.factories.datasets import make_dataset
 from tests.factories.packages import Package, build_package
 from tests.factories.releases import make_release
@@ -101,18 +101,18 @@ def environment_id(world: World) -> str:
     return environment.id
 
 
-def _named(part: str) -> Factory:
-    """`owner`, `name` and `version` are parts of one release's address."""
+def _part_of(parameter: str, part: str) -> Factory:
+    """Of what the factory of another parameter makes along with it."""
 
     def factory(world: World) -> str:
-        world["environment_id"]
+        world[parameter]
         return world[part]
 
     return factory
 
 
 for _part in ("owner", "name", "version"):
-    OBJECTS[_part] = _named(_part)
+    OBJECTS[_part] = _part_of("environment_id", _part)
 
 
 def _next_package() -> Package:
@@ -189,9 +189,25 @@ def adapter_id(world: World) -> str:
     return make_adapter(_funded(world)).id
 
 
+@owns("export_id")
+def export_id(world: World) -> str:
+    """One that is ready, with a file to download."""
+    export = make_export(make_adapter(_funded(world)))
+    world.remember(filename=export.files[0]["name"])
+    return export.pk
+
+
+OBJECTS["filename"] = _part_of("export_id", "filename")
+
+
 @owns("checkpoint_id")
 def checkpoint_id(world: World) -> str:
     return make_checkpoint(_funded(world)).id
+
+
+@sends("adapters_exports_create")
+def export_request(world: World) -> dict[str, Any]:
+    return {"form": "adapter"}
 
 
 @sends("billing_top_ups_create")

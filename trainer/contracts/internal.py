@@ -9,6 +9,7 @@
   POST /rollouts     RolloutBatch -> {"accepted": n}    one step's rollouts: bodies and summaries, idempotent by (step, tag)
   POST /versions     VersionReport -> 204               an adapter version exists and is served
   POST /checkpoints  CheckpointReport -> 204
+  PUT  /exports/{name}/{part}?sha256=&size_bytes= -> 204   one part of a file of an export, both numbers the whole file's
   POST /finish       Finish -> 204                      ends the attempt, gives the lease back
 
 The attempt token is bound to (subject, attempt, fencing token) and is stored hashed. After a newer attempt started, every call
@@ -20,10 +21,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from trainer.contracts.adapters import FileEntry
 from trainer.contracts.base import PublicId, Sha256, Wire
 from trainer.contracts.catalogue import BaseModelSpec
 from trainer.contracts.datasets import DatasetSpec
 from trainer.contracts.events import EventKind, FailureCode, Meter
+from trainer.contracts.exports import ExportOrder, FileName
 from trainer.contracts.rollouts import ReleaseSpec
 from trainer.contracts.run_config import EvalConfig, RunConfig
 
@@ -31,7 +34,7 @@ ATTEMPT_TOKEN_VARIABLE = "ROOTSTOCK_ATTEMPT_TOKEN"
 INTERNAL_URL_VARIABLE = "ROOTSTOCK_INTERNAL_URL"
 """`http://127.0.0.1:PORT` or `unix:/path/to.sock`; `/internal/v1` is appended."""
 
-SubjectKind = Literal["run", "eval", "release"]
+SubjectKind = Literal["run", "eval", "release", "export"]
 
 
 class PoolSpec(Wire):
@@ -96,6 +99,7 @@ class AttemptSpec(Wire):
     """One per entry of `run.environments`, None where rollouts are made; empty when nothing is replayed."""
     datasets: list[DatasetSpec] = []
     """One per entry of `run.datasets`."""
+    export: ExportOrder | None = None
     init_from: str | None = None
     resume_step: int = 0
     """Newest step whose report the control plane holds."""
@@ -231,3 +235,5 @@ class Finish(Wire):
     detail: dict[str, Any] = {}
     verdict: ReleaseVerdict | None = None
     eval_result: EvalResult | None = None
+    exported: dict[FileName, FileEntry] | None = None
+    """The files of an export, all of whose parts have been sent."""

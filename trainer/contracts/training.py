@@ -6,11 +6,12 @@
   POST   /runs/{run_id}/steps             StepRequest -> StepResult   (idempotent by step)
   POST   /runs/{run_id}/checkpoints       CheckpointRequest -> CheckpointWritten
   DELETE /runs/{run_id}?fencing_token=N   -> 204
+  POST   /exports                         ExportRequest -> ExportWritten (trainer.contracts.exports; idempotent by export)
 
 Errors: {"detail", "code"}; codes `stale_lease` 409, `run_not_open` 404, `no_free_slot` 503, `step_out_of_order` 409,
 `bad_batch` 422 and `non_finite` 422 (the run alone fails, its parameters are untouched), `not_servable` 422, `run_mismatch` 409
-(opened before under another specification), `unknown_state` 409 (its files have a format of another release), `bad_request` 422,
-`unauthorized` 401, `too_large` 413, `internal` 500.
+(opened before under another specification), `unknown_state` 409 (its files are of another release), `not_exportable` 422,
+`bad_request` 422, `unauthorized` 401, `too_large` 413, `internal` 500.
 """
 
 from typing import Annotated

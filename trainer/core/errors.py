@@ -28,6 +28,12 @@ class NotServable(TrainerRefusal):
     code = "not_servable"
 
 
+class NotExportable(TrainerRefusal):
+    """A version that cannot be written for use elsewhere: damaged, of other base weights, or too large."""
+
+    code = "not_exportable"
+
+
 class NoFreeSlot(TrainerRefusal):
     code = "no_free_slot"
 

@@ -31,6 +31,16 @@ class ExportError(ValueError):
     """The version cannot be exported; the text says why and what to do."""
 
 
+def export_size(version: Path, *, merged: bool) -> int:
+    """Bytes that an export in the base model's own type takes, before anything is written. Raises ExportError."""
+    if not merged:
+        files = _manifest(version).files
+        return files[WEIGHTS_NAME].size_bytes + files[CONFIG_NAME].size_bytes
+    weights, tokenizer = _base_folders(version)
+    names = {path.name: path for folder in (tokenizer, weights) for path in folder.iterdir() if path.is_file()}
+    return sum(path.stat().st_size for path in names.values())
+
+
 def export_adapter(version: Path, target: Path) -> None:
     """The two files that `peft` loads, as they were published. Raises ExportError."""
     manifest = _manifest(version)
@@ -116,6 +126,11 @@ def _base_folders(version: Path) -> tuple[Path, Path]:
     return model_folder(spec.weights), model_folder(spec.tokenizer)
 
 
+def _check_size(version: Path, *, merged: bool, size_max: int | None) -> None:
+    if size_max is not None and (size := export_size(version, merged=merged)) > size_max:
+        raise ExportError(f"the export would take {size} bytes, more than the {size_max} that are allowed")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m trainer.core.export", description="Write an adapter version for use elsewhere."
@@ -123,9 +138,11 @@ def main() -> None:
     parser.add_argument("version", type=Path, help="folder of the version, below the artifact root: runs/RUN/adapters/vN")
     parser.add_argument("--to", type=Path, required=True, help="the folder to write; it must not exist")
     parser.add_argument("--merged", action="store_true", help="the whole model with the adapter added, not the adapter alone")
+    parser.add_argument("--size-max", type=int, help="refuse what would take more bytes than this")
     parser.add_argument("--dtype", choices=sorted(DTYPES), help="of merged weights; else the base model's own")
     asked = parser.parse_args()
     try:
+        _check_size(asked.version, merged=asked.merged, size_max=asked.size_max)
         if asked.merged:
             weights, tokenizer = _base_folders(asked.version)
             export_merged(asked.version, asked.to, weights=weights, tokenizer=tokenizer, dtype=DTYPES.get(asked.dtype))

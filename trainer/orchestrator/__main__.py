@@ -20,6 +20,7 @@ from trainer.contracts.internal import ATTEMPT_TOKEN_VARIABLE, INTERNAL_URL_VARI
 from trainer.orchestrator.control import ControlClient, internal_client
 from trainer.orchestrator.endings import AttemptOver, StaleLease, failed, first_ending
 from trainer.orchestrator.eval import run_evaluation
+from trainer.orchestrator.exporting import export_version
 from trainer.orchestrator.heartbeat import Desire, Status, keep_beating
 from trainer.orchestrator.release_check import check_release
 from trainer.orchestrator.reporting import Reporter
@@ -32,7 +33,7 @@ POOL_TOKEN_VARIABLE = "ROOTSTOCK_POOL_TOKEN"
 RUNNER_DIR_VARIABLE = "ROOTSTOCK_RUNNER_DIR"
 EXIT_STALE = 3
 
-WORK = {"run": run_training, "eval": run_evaluation, "release": check_release}
+WORK = {"run": run_training, "eval": run_evaluation, "release": check_release, "export": export_version}
 
 
 async def attend(

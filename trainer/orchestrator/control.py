@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import httpx
 
+from trainer.contracts.adapters import FileEntry
 from trainer.contracts.base import Wire
 from trainer.contracts.internal import (
     AttemptSpec,
@@ -70,6 +71,10 @@ class ControlClient:
         """The file of one of the run's datasets (counted from 0)."""
         return await self._send("GET", f"datasets/{index}", None)
 
+    async def export_part(self, name: str, part: int, entry: FileEntry, data: bytes) -> None:
+        """One part of a file of the export; `entry` is the whole file's."""
+        await self._send("PUT", f"exports/{name}/{part}?sha256={entry.sha256}&size_bytes={entry.size_bytes}", data)
+
     async def heartbeat(self, beat: Heartbeat) -> HeartbeatReply:
         asked_s = self._clock()
         reply = HeartbeatReply.model_validate_json(await self._send("POST", "heartbeat", beat))
@@ -97,9 +102,10 @@ class ControlClient:
     async def aclose(self) -> None:
         await self._http.aclose()
 
-    async def _send(self, method: str, path: str, message: Wire | None) -> bytes:
+    async def _send(self, method: str, path: str, message: Wire | bytes | None) -> bytes:
         """One call, repeated while the control plane is away and the lease may still hold."""
-        content = None if message is None else message.model_dump_json().encode()
+        content = message.model_dump_json().encode() if isinstance(message, Wire) else message
+        kind = "application/octet-stream" if isinstance(message, bytes) else "application/json"
         backoff = Backoff(give_up_s=float("inf"), clock=self._clock, sleep=self._sleep)
         while True:
             if self._stale is not None:
@@ -108,7 +114,7 @@ class ControlClient:
                 raise self._lost("the control plane did not answer until the lease had run out")
             try:
                 response = await self._http.request(
-                    method, f"/internal/v1/{path}", content=content, headers={"Content-Type": "application/json"}
+                    method, f"/internal/v1/{path}", content=content, headers={"Content-Type": kind}
                 )
             except httpx.TransportError:
                 await backoff.wait()

@@ -18,9 +18,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from trainer.contracts.base import PublicId
+from trainer.contracts.exports import ExportRequest
 from trainer.contracts.training import CheckpointRequest, OpenRun, StepRequest
 from trainer.core.errors import TrainerRefusal
 from trainer.service.desk import Desk
+from trainer.service.exports import Exporter
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +32,7 @@ STATUS_OF = {
     "non_finite": 422,
     "bad_request": 422,
     "not_servable": 422,
+    "not_exportable": 422,
     "unauthorized": 401,
     "run_not_open": 404,
     "no_free_slot": 503,
@@ -61,6 +64,8 @@ class Unauthorized(TrainerRefusal):
 def create_app(desk: Desk, token: str | None = None) -> Starlette:
     """The ASGI application. With a token every route but /health demands it as a bearer."""
 
+    exporter = Exporter(desk.pool.root)
+
     async def health(request: Request) -> Response:
         report = desk.health()
         return _rendered(report, 200 if report.status == "ok" else 503)
@@ -81,6 +86,9 @@ def create_app(desk: Desk, token: str | None = None) -> Starlette:
         await desk.close(_run_id(request), _validated(_TOKEN, request.query_params.get("fencing_token"), "fencing_token"))
         return Response(status_code=204)
 
+    async def export(request: Request) -> Response:
+        return _rendered(await exporter.export(await _body(request, ExportRequest)))
+
     def guarded(handler: Handler) -> Handler:
         async def checked(request: Request) -> Response:
             sent = request.headers.get("authorization", "")
@@ -97,6 +105,7 @@ def create_app(desk: Desk, token: str | None = None) -> Starlette:
         Route("/runs/{run_id}", guarded(close), methods=["DELETE"]),
         Route("/runs/{run_id}/steps", guarded(step), methods=["POST"]),
         Route("/runs/{run_id}/checkpoints", guarded(checkpoint), methods=["POST"]),
+        Route("/exports", guarded(export), methods=["POST"]),
     ]
 
     @asynccontextmanager

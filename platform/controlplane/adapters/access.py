@@ -5,8 +5,9 @@ from typing import NamedTuple
 from django.db.models import QuerySet
 
 from controlplane.adapters.errors import UnknownModel
-from controlplane.adapters.models import Adapter
+from controlplane.adapters.models import Adapter, Export
 from controlplane.core.errors import NotFound
+from controlplane.teams.access import enter_team_of
 from controlplane.teams.actors import Actor
 from trainer.contracts.catalogue import BaseModelSpec, load_catalogue
 from trainer.contracts.internal import ServedModel
@@ -63,6 +64,23 @@ def lock_for_reconciler(adapter_id: str, generation: int) -> Adapter | None:
 def adapter_for_reconciler(adapter_id: str) -> Adapter:
     """For the worker alone, which acts for no team."""
     return Adapter.objects.select_related("run", "pool").get(id=adapter_id)
+
+
+def access_export(actor: Actor, export_id: str) -> Export:
+    """An export of the actor's team, or of another team of the same user: a download link carries no team."""
+    rows = Export.objects.select_related("adapter").filter(id=export_id)
+    export = rows.filter(team=actor.team).first()
+    if export is None and (team_id := enter_team_of(actor, rows)):
+        export = rows.filter(team_id=team_id).first()
+    if export is None:
+        raise NotFound(f"There is no export '{export_id}'.", hint="`prime adapters download ADAPTER` makes one.")
+    return export
+
+
+def lock_export(export_id: str) -> Export | None:
+    """For leased work and the worker alone."""
+    exports = Export.objects.select_for_update(no_key=True, of=("self",)).select_related("adapter__pool", "adapter__run")
+    return exports.filter(id=export_id).first()
 
 
 def _one(actor: Actor, *, lock: bool, **fields: object) -> Adapter:

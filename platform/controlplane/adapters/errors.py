@@ -19,6 +19,13 @@ class NotServable(ApiError):
     code = "not_servable"
 
 
+class NotExportable(ApiError):
+    """The adapter's files cannot be written for use elsewhere; the text says why."""
+
+    status = 422
+    code = "not_exportable"
+
+
 class EngineUnreachable(Exception):
     """An engine gave no usable answer. Trying again later is right."""
 

@@ -81,3 +81,39 @@ class Adapter(TenantModel):
     @property
     def display_name(self) -> str:
         return f"{self.run.name}@{self.step}"
+
+
+class ExportState(models.TextChoices):
+    QUEUED = "QUEUED"
+    BUILDING = "BUILDING"
+    READY = "READY"
+    FAILED = "FAILED"
+    EXPIRED = "EXPIRED"
+
+
+LIVE_EXPORTS = (ExportState.QUEUED, ExportState.BUILDING, ExportState.READY)
+
+
+class Export(TenantModel):
+    """An adapter version's files for use elsewhere, in one form: kept for a while, then removed. Asking again while there is one
+    finds it. `files` is a list of {name, sha256, size_bytes} and grows as they come in; complete once READY."""
+
+    adapter = models.ForeignKey(Adapter, on_delete=models.PROTECT, related_name="exports")
+    adapter_id: str
+    form = models.CharField(max_length=8, choices=[("adapter", "adapter"), ("merged", "merged")])
+    state = models.CharField(max_length=8, choices=ExportState, default=ExportState.QUEUED)
+    error = models.TextField(blank=True, default="")
+    files = models.JSONField(default=list)
+    lost_attempts = models.PositiveIntegerField(default=0)
+    expires_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["adapter", "form"], condition=models.Q(state__in=LIVE_EXPORTS), name="export_one_live_per_form"
+            ),
+        ]
+        indexes = [models.Index(fields=["state", "created_at"], name="export_by_state")]
+
+    def __str__(self) -> str:
+        return f"{self.form} of {self.adapter_id} ({self.state})"

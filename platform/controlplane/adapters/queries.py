@@ -4,7 +4,8 @@ from pathlib import PurePosixPath
 
 from django.db.models import Q, QuerySet
 
-from controlplane.adapters.models import Adapter, DeploymentStatus
+from controlplane.adapters.models import Adapter, DeploymentStatus, Export, ExportState
+from controlplane.pools.models import Lease
 from controlplane.teams.models import Team
 from trainer.contracts.events import TERMINAL_STATES
 from trainer.contracts.generation import LoadAdapter
@@ -37,3 +38,10 @@ def to_reconcile() -> list[Adapter]:
     """Everything that engines must hold, and everything that is on its way in or out, of all teams."""
     wanted = Q(is_wanted=True, deployment_status=DeploymentStatus.DEPLOYED) | Q(deployment_status__in=UNSETTLED)
     return list(Adapter.objects.select_related("run", "pool").filter(wanted).order_by("pool_id", "id"))
+
+
+def unbuilt_exports(*, limit: int) -> list[str]:
+    """Ids of exports that nobody works on and that are not written, the longest waiting first. For the worker."""
+    leased = Lease.objects.filter(subject_kind="export", released_at__isnull=True).values("subject_id")
+    waiting = Export.objects.filter(state__in=(ExportState.QUEUED, ExportState.BUILDING)).exclude(id__in=leased)
+    return list(waiting.order_by("created_at").values_list("id", flat=True)[:limit])

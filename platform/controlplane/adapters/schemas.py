@@ -5,9 +5,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
-from controlplane.adapters.models import Adapter, DeploymentStatus
+from controlplane.adapters.models import Adapter, DeploymentStatus, Export, ExportState
 from controlplane.core.pagination import OffsetQuery
-from controlplane.core.schemas import Answer, CamelAnswer
+from controlplane.core.schemas import Answer, Body, CamelAnswer
+from trainer.contracts.exports import ExportForm
 
 
 class AdapterQuery(OffsetQuery):
@@ -85,3 +86,53 @@ class DeployableModels(Answer):
 
     models: list[str]
     limits: dict[str, ModelLimits]
+
+
+class RequestExport(Body):
+    """`adapter`: the two files that `peft` loads. `merged`: the whole model with the adapter added, for plain `transformers`."""
+
+    form: ExportForm = "adapter"
+
+
+class ExportFile(CamelAnswer):
+    """`path` is below `/api/v1`; the same credential opens it."""
+
+    name: str
+    sha256: str
+    size_bytes: int
+    path: str
+
+
+class ExportRow(CamelAnswer):
+    """`files` is empty until the export is READY, and again once it is EXPIRED."""
+
+    id: str
+    adapter_id: str
+    form: ExportForm
+    state: ExportState
+    error: str | None
+    files: list[ExportFile]
+    created_at: datetime
+    expires_at: datetime | None
+
+    @classmethod
+    def of(cls, row: Export) -> Self:
+        files = row.files if row.state == ExportState.READY else []
+        return cls(
+            id=row.pk,
+            adapter_id=row.adapter_id,
+            form="merged" if row.form == "merged" else "adapter",
+            state=ExportState(row.state),
+            error=row.error or None,
+            files=[ExportFile(**file, path=f"/rft/exports/{row.pk}/files/{file['name']}") for file in files],
+            created_at=row.created_at,
+            expires_at=row.expires_at,
+        )
+
+
+class ExportAnswer(Answer):
+    export: ExportRow
+
+
+class ExportList(Answer):
+    exports: list[ExportRow]

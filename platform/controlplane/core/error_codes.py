@@ -71,6 +71,7 @@ CODES: Final[dict[str, Code]] = {
     "not_servable": Code(
         (422,), "No engine could load this adapter; `detail` names the limit.", "Train within the model's limits."
     ),
+    "not_exportable": Code((422,), "The adapter's files cannot be written for use elsewhere.", "`detail` says why."),
     "unknown_price": Code((422,), "There is no price for what was used.", "The operator publishes prices."),
     "rate_limited": Code((429,), "Too many requests.", "Wait for `Retry-After` seconds."),
     "internal": Code((500,), "Something unforeseen happened on our side.", "Try again; report the `request_id`."),

@@ -8,7 +8,7 @@ from django.db.models import Q
 
 from controlplane.core.models import PublicIdModel, TenantModel
 
-SUBJECT_KINDS = [("run", "run"), ("eval", "evaluation"), ("release", "release check")]
+SUBJECT_KINDS = [("run", "run"), ("eval", "evaluation"), ("release", "release check"), ("export", "export")]
 NAME_LENGTH_MAX = 64
 
 

@@ -60,13 +60,14 @@ function Versions({ adapters, onChange }: { adapters: Adapter[]; onChange: () =>
     { name: "Digest", cell: (row) => <Digest of={row.digest} /> },
     { name: "Size", kind: "number", sortBy: (row) => row.sizeBytes, cell: (row) => <span className="nowrap">{bytes(row.sizeBytes)}</span> },
     { name: "Deployment", cell: (row) => <><DeploymentBadge status={row.deploymentStatus} />{row.deploymentError && <div className="small problem-line">{row.deploymentError}</div>}</> },
-    { name: "Act", kind: "actions", cell: (row) => <Deploy adapter={row} onDone={onChange} /> },
+    { name: "Act", kind: "actions", cell: (row) => <><Deploy adapter={row} onDone={onChange} /><Download adapter={row} /></> },
   ];
   const newest = adapters[0];
   return (
     <>
       <Table caption="Adapter versions" columns={columns} rows={adapters} rowKey={(row) => row.id} />
       {newest && <Command label="The newest one from a terminal" text={`prime deployments create ${newest.id}`} />}
+      {newest && <Command label="Its files, for use elsewhere" text={`prime adapters download ${newest.id} --to DIR`} />}
     </>
   );
 }
@@ -79,6 +80,24 @@ function Deploy({ adapter, onDone }: { adapter: Adapter; onDone: () => void }) {
     <>
       <button type="button" className="button slim" disabled={deploy.isBusy} onClick={() => void deploy.run()}>Deploy version {adapter.version}</button>
       <Problem of={deploy.problem} />
+    </>
+  );
+}
+
+/** The files for use elsewhere: asked for by the button, written by the trainer's host, then one link each. */
+function Download({ adapter }: { adapter: Adapter }) {
+  const [exportId, setExportId] = useState<string>();
+  const [isWaiting, setWaiting] = useState(true);
+  const ask = useAction(() => api.post("/api/v1/rft/adapters/{adapter_id}/exports", { path: { adapter_id: adapter.id }, body: { form: "adapter" } }), (made) => setExportId(made.export.id));
+  const found = useQuery("/api/v1/rft/exports/{export_id}", exportId ? { path: { export_id: exportId } } : null, isWaiting ? SETTLING_MS : 0);
+  const state = found.data?.export.state;
+  useEffect(() => setWaiting(state === undefined || state === "QUEUED" || state === "BUILDING"), [state]);
+  if (state === "READY") return <>{found.data?.export.files.map((file) => <a key={file.name} className="button slim" href={`/api/v1${file.path}`} download={file.name}>{file.name}</a>)}</>;
+  return (
+    <>
+      <button type="button" className="button slim" disabled={ask.isBusy || (exportId !== undefined && state !== "FAILED")} onClick={() => void ask.run()}>{exportId && state !== "FAILED" ? "Files are being written" : `Download version ${adapter.version}`}</button>
+      <Problem of={ask.problem ?? found.problem} />
+      {state === "FAILED" && <div className="small problem-line">{found.data?.export.error}</div>}
     </>
   );
 }
