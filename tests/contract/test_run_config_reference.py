@@ -18,3 +18,9 @@ def test_limits_and_defaults_are_the_fields_own():
     assert found["lora_rank"][1:4] == ("whole number", "≥ 1, ≤ 256", "`8`")
     assert found["environments.N.ratio"].limits == "> 0"
     assert found["model.name"].default == "must be given"
+
+
+def test_a_table_among_several_is_spelled_by_its_number_or_its_name():
+    paths = {row.path for row in rows(RunConfig)}
+    assert {"environments.N.group_rewards.N.weight", "environments.N.seats.<name>.temperature"} <= paths
+    assert "environments.N.seats.<name>.model.…" in paths

@@ -51,12 +51,12 @@ def document() -> str:
 
 def rows(model: type[BaseModel], prefix: str = "", known: dict[type[BaseModel], str] | None = None) -> Iterator[Row]:
     """One row per field, nested tables in their place; a table of a kind that was listed before is one row. A list of tables is
-    spelled `name.N`; where they are of several kinds, one kind follows the other, each beginning with its `type`. `known` says
+    spelled `name.N`, one of tables by name `name.<name>`; where they are of several kinds, one kind follows the other, each beginning with its `type`. `known` says
     where each kind of table was listed."""
     known = {} if known is None else known
     for name, field in model.model_fields.items():
-        tables, is_list = _tables_of(field.annotation)
-        path = f"{prefix}{name}{'.N' if is_list else ''}"
+        tables, place = _tables_of(field.annotation)
+        path = f"{prefix}{name}{place}"
         if not tables:
             yield Row(path, _kind(field.annotation), _limits(field), _default(field), field.description or "")
         for inner in tables:
@@ -67,12 +67,14 @@ def rows(model: type[BaseModel], prefix: str = "", known: dict[type[BaseModel], 
                 yield from rows(inner, f"{path}.", known)
 
 
-def _tables_of(annotation: Any) -> tuple[list[type[BaseModel]], bool]:
-    """(the types that a table there may have, whether there is a list of them); none for a plain value."""
+def _tables_of(annotation: Any) -> tuple[list[type[BaseModel]], str]:
+    """(the types that a table there may have, how one of several is spelled behind the field's name); none for a plain value."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation], False
-    tables = [table for argument in get_args(annotation) for table in _tables_of(argument)[0]]
-    return tables, bool(tables) and get_origin(annotation) is list
+        return [annotation], ""
+    found = [_tables_of(argument) for argument in get_args(annotation)]
+    tables = [table for inner, _ in found for table in inner]
+    inside = "".join(place for _, place in found)
+    return tables, inside + {list: ".N", dict: ".<name>"}.get(get_origin(annotation), "") if tables else ""
 
 
 def _kind(annotation: Any) -> str:
