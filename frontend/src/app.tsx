@@ -16,6 +16,7 @@ const page = (load: () => Promise<ComponentType>) => lazy(async () => ({ default
 
 const EnvironmentsPage = page(async () => (await import("./pages/environments")).EnvironmentsPage);
 const EnvironmentPage = page(async () => (await import("./pages/environment")).EnvironmentPage);
+const DatasetsPage = page(async () => (await import("./pages/datasets")).DatasetsPage);
 const RunsPage = page(async () => (await import("./pages/runs")).RunsPage);
 const RunPage = page(async () => (await import("./pages/run")).RunPage);
 const ModelsPage = page(async () => (await import("./pages/models")).ModelsPage);
@@ -55,6 +56,7 @@ function Pages() {
         <Route path="/" element={<HomePage />} />
         <Route path="/environments" element={<EnvironmentsPage />} />
         <Route path="/environments/:owner/:name" element={<EnvironmentPage />} />
+        <Route path="/datasets" element={<DatasetsPage />} />
         <Route path="/runs" element={<RunsPage />} />
         <Route path="/runs/:id/*" element={<RunPage />} />
         <Route path="/evaluations" element={<EvaluationsPage />} />

@@ -9,7 +9,7 @@ import { type Theme, chooseTheme, chosenTheme } from "./design/theme";
 import { useSession } from "./session";
 
 const AREAS = [
-  ["Work", [["/", "Home"], ["/environments", "Environments"], ["/runs", "Runs"], ["/evaluations", "Evaluations"], ["/models", "Models"], ["/chat", "Chat"]]],
+  ["Work", [["/", "Home"], ["/environments", "Environments"], ["/datasets", "Datasets"], ["/runs", "Runs"], ["/evaluations", "Evaluations"], ["/models", "Models"], ["/chat", "Chat"]]],
   ["Team", [["/billing", "Billing"], ["/keys", "Keys"], ["/team", "Team"]]],
 ] as const;
 const THEMES = [["auto", "Auto"], ["light", "Light"], ["dark", "Dark"]] as const;

@@ -6,7 +6,10 @@ import { microDollars, ratio } from "../design/format";
 import { type Column, Table } from "../design/table";
 import { Age } from "../design/time";
 
-export const environmentsOf = (run: Run) => run.environments.map((environment) => String(environment.id));
+const named = (refs: unknown) => (Array.isArray(refs) ? refs : []).map((ref: { id: unknown }) => String(ref.id));
+
+/** What a run learns from: its environments, then its datasets. */
+export const sourcesOf = (run: Run) => [...named(run.environments), ...named(run.effectiveConfig.datasets)];
 
 const COLUMNS: Column<Run>[] = [
   {
@@ -15,7 +18,7 @@ const COLUMNS: Column<Run>[] = [
     cell: (run) => (
       <>
         <Link to={`/runs/${run.id}`}>{run.name || run.id}</Link>
-        <div className="muted small truncate" title={environmentsOf(run).join(", ")}>{environmentsOf(run).join(", ")}</div>
+        <div className="muted small truncate" title={sourcesOf(run).join(", ")}>{sourcesOf(run).join(", ")}</div>
       </>
     ),
   },

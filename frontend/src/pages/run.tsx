@@ -10,6 +10,7 @@ import { Heading } from "../design/heading";
 import { Problem } from "../design/notice";
 import { Skeleton } from "../design/skeleton";
 import { Tabs } from "../design/tabs";
+import { sourcesOf } from "./run-table";
 import { ConfigPanel } from "./run/config-panel";
 import { CostPanel } from "./run/cost-panel";
 import { type Curves, latest } from "./run/curves-model";
@@ -56,7 +57,7 @@ export function RunPage() {
   ];
   return (
     <>
-      <Heading title={run.name || run.id} note={<>{run.baseModel} · {run.environments.map((one) => String(one.id)).join(", ")} · <code>{run.id}</code></>}>
+      <Heading title={run.name || run.id} note={<>{run.baseModel} · {sourcesOf(run).join(", ")} · <code>{run.id}</code></>}>
         <RunBadge status={run.status} />
         <StreamBadge connection={connection} />
         <RunActions run={run} onDone={reload} />

@@ -133,6 +133,7 @@ def _facts(run: dict[str, Any]) -> list[tuple[str, Any]]:
         ("runs ahead", run.get("runsAhead")),
         ("model", run.get("baseModel")),
         ("environments", [entry.get("id") or entry.get("name") for entry in run.get("environments") or []]),
+        ("datasets", [entry["id"] for entry in (run.get("effectiveConfig") or {}).get("datasets") or []]),
         ("steps", run.get("maxSteps")),
         ("batch", run.get("batchSize")),
         ("created", moment(run.get("createdAt"))),

@@ -47,6 +47,12 @@ def push(person: Person, module: str, *, passes: bool = True) -> str:
     return f"{person.owner}/{module.replace('_', '-')}"
 
 
+def push_rows(person: Person) -> str:
+    """Upload the example conversations; the dataset's name."""
+    pushed = told(person, "datasets", "push", str(REPOSITORY / "examples" / "datasets" / "sums.jsonl"))
+    return str(pushed["dataset"]["name"])
+
+
 def start_run(person: Person, environment: str, *flags: str, **fields: Any) -> str:
     """A run on the tiny model with a few small steps; fields by their dotted names with `__` for the dot."""
     settings = {"max_steps": 4, "batch_size": 16, "rollouts_per_example": 4, "adapters__interval": 2} | fields

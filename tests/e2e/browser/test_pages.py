@@ -17,6 +17,7 @@ PAGES: dict[str, Address] = {
     "home": lambda world: "/",
     "environments": lambda world: "/environments",
     "environment": lambda world: f"/environments/{world.environment}",
+    "datasets": lambda world: "/datasets",
     "runs": lambda world: "/runs",
     "run": lambda world: f"/runs/{world.run_id}",
     "failed run": lambda world: f"/runs/{world.failed_run_id}",

@@ -1,4 +1,4 @@
-"""A team that has been through everything once: an environment, runs good and failed, an evaluation, a served adapter.
+"""A team that has been through everything once: an environment, a dataset, runs good and failed, an evaluation, a served adapter.
 
 Made once for all browser tests, which look at it and change nothing that another one needs.
 """
@@ -23,6 +23,7 @@ class World:
 
 def make_world(person: Person) -> World:
     environment = deeds.push(person, "digit_sum")
+    deeds.push_rows(person)
     broken = deeds.push(person, "broken_import", passes=False)
     run_id = deeds.start_run(person, environment, name="first steps", eval__interval=2, eval__num_examples=TASKS_COUNT)
     failed_run_id = deeds.start_run(person, broken, "--force", name="cannot begin")

@@ -7,7 +7,7 @@ import { Card } from "../../design/card";
 import { ratio } from "../../design/format";
 import { Spark } from "../../design/spark";
 import { Age } from "../../design/time";
-import { environmentsOf } from "../run-table";
+import { sourcesOf } from "../run-table";
 
 const REFRESH_MS = 3_000;
 const POINTS_MAX = 200;
@@ -28,7 +28,7 @@ function RunningRun({ run }: { run: Run }) {
   const query = useQuery("/api/v1/rft/runs/{run_id}/metrics", { path: { run_id: run.id }, query: { min_step: Math.max(0, run.step - POINTS_MAX) } }, REFRESH_MS);
   const rewards = rewardsOf(query.data?.metrics ?? []);
   return (
-    <Card title={<Link to={`/runs/${run.id}`}>{run.name || run.id}</Link>} note={environmentsOf(run).join(", ")} actions={<RunBadge status={run.status} />}>
+    <Card title={<Link to={`/runs/${run.id}`}>{run.name || run.id}</Link>} note={sourcesOf(run).join(", ")} actions={<RunBadge status={run.status} />}>
       <div className="between">
         <div className="stack tight">
           <span className="figure">{ratio(rewards.at(-1))}</span>

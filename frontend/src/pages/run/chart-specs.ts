@@ -135,6 +135,9 @@ function rewardSections(plotter: Plotter): Section[] {
   return [compared, ...environments.map((name) => ({ title: `The reward of ${name}`, charts: own(name) }))];
 }
 
+/** Whether there is anything to draw: a run of datasets alone has no reward. */
+export const isDrawn = (spec: Spec) => spec.lines.some((line) => line.values.some((value) => value !== null));
+
 /** Everything but the reward's own chart. A chart without a metric is left out, so that an old run shows what it has. */
 export function sectionsOf(plotter: Plotter): Section[] {
   const lengths = { low: plotter.column("output_tokens_min"), high: plotter.column("output_tokens_max"), label: "shortest – longest" };
@@ -145,6 +148,7 @@ export function sectionsOf(plotter: Plotter): Section[] {
       title: "Learning",
       charts: [
         { title: "Loss", lines: [plotter.line("loss", "loss")] },
+        { title: "Cross-entropy", note: "of the tokens that are learnt as they are", lines: [plotter.line("ce_loss", "per token")] },
         { title: "Entropy", lines: [plotter.line("entropy", "per token")] },
         { title: "Mismatch KL", note: "sampler against trainer", lines: [plotter.line("mismatch_kl", "per token")] },
         { title: "Gradient norm", lines: [plotter.line("grad_norm", "before the clip")] },
@@ -155,6 +159,15 @@ export function sectionsOf(plotter: Plotter): Section[] {
           range: share,
           lines: [plotter.line("zero_advantage_fraction", "advantage 0"), plotter.line("masked_fraction", "masked by the trust region", 2, true)],
         },
+      ],
+    },
+    {
+      title: "Datasets",
+      charts: [
+        { title: "Rows of a step", lines: plotter.each("dataset_rows/") },
+        { title: "Tokens of a step", lines: plotter.each("dataset_tokens/") },
+        { title: "Times through", note: "epochs", lines: plotter.each("dataset_epochs/") },
+        { title: "Rows left out", note: "that the model cannot take", lines: plotter.each("dataset_dropped/") },
       ],
     },
     {
@@ -176,8 +189,7 @@ export function sectionsOf(plotter: Plotter): Section[] {
       charts: [timeSpec(plotter), { title: "Trained tokens a second", lines: [plotter.line("tokens_per_s", "tokens/s")] }, { title: "Time of a step", note: "seconds", lines: [plotter.line("step_time_s", "step")] }],
     },
   ];
-  const drawn = (spec: Spec) => spec.lines.some((line) => line.values.some((value) => value !== null));
-  return sections.map((section) => ({ ...section, charts: section.charts.filter(drawn) })).filter((section) => section.charts.length > 0);
+  return sections.map((section) => ({ ...section, charts: section.charts.filter(isDrawn) })).filter((section) => section.charts.length > 0);
 }
 
 /** Trained rollouts by staleness at one step: `[[0, 40], [1, 24]]`. */

@@ -5,11 +5,14 @@ import type { RunEvent } from "../../api/use-run-events";
 import { Chart } from "../../design/chart";
 import type { ChartMark } from "../../design/chart-plot";
 import { Empty } from "../../design/empty";
+import { Segmented } from "../../design/form";
 import { Skeleton } from "../../design/skeleton";
-import { type BandKind, Plotter, axisOf, rewardSpec, sectionsOf } from "./chart-specs";
+import { type BandKind, Plotter, axisOf, isDrawn, rewardSpec, sectionsOf } from "./chart-specs";
 import type { Curves } from "./curves-model";
 import { Happenings } from "./happenings";
 import { StepCard } from "./step-card";
+
+const BANDS = [["sigma", "mean ± σ"], ["groups", "group means"]] as const;
 
 interface Window {
   from: number;
@@ -78,10 +81,7 @@ function Charts({ curves, evaluations, happenings, range, onRange, onOpen }: Cha
   return (
     <>
       <div className="between chart-tools">
-        <div className="segmented" role="group" aria-label="Band around the reward">
-          <button type="button" aria-pressed={band === "sigma"} onClick={() => setBand("sigma")}>mean ± σ</button>
-          <button type="button" aria-pressed={band === "groups"} onClick={() => setBand("groups")}>group means</button>
-        </div>
+        {isDrawn(reward) && <Segmented label="Band around the reward" options={BANDS} chosen={band} onChoose={setBand} />}
         {curves.branches.length > 0 && (
           <label className="check">
             <input type="checkbox" checked={showsBranches} onChange={(event) => setShowsBranches(event.target.checked)} />
@@ -93,7 +93,7 @@ function Charts({ curves, evaluations, happenings, range, onRange, onOpen }: Cha
           {range ? <button type="button" className="button slim" onClick={() => onRange(undefined)}>Steps {range.from}–{range.to}: show all</button> : "Drag to zoom, click to choose a step."}
         </span>
       </div>
-      <Chart {...reward} {...common} height={260} />
+      {isDrawn(reward) && <Chart {...reward} {...common} height={260} />}
       {step !== undefined && <StepCard curves={curves} step={step} onStep={setChosen} onOpen={onOpen} />}
       {sections.map((section) => (
         <section key={section.title} className="stack" aria-label={section.title}>
