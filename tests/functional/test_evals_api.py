@@ -115,6 +115,17 @@ def test_what_is_wrong_is_named(client, ann, options, loc):
     assert answer.status_code == 422 and answer.json()["detail"][0]["loc"] == loc
 
 
+def test_an_agent_that_another_model_plays_is_in_the_orders(client, ann, pool):
+    seats = {"user": {"model": {"name": "tiny"}, "temperature": 0.5}}
+    assert client.post(HOSTED, hosted_body(make_release(ann), seats=seats)).status_code == 200
+    spec = Holder(lease_evaluation(pool)).do("attempt_spec")
+    assert [{name: one.engine_name for name, one in agents.items()} for agents in spec.seats] == [{"user": "tiny"}]
+    assert spec.eval.environment.seats["user"].temperature == 0.5
+    refused = client.post(HOSTED, hosted_body(make_release(ann), seats={"user": {"model": {"name": "nobody"}}}))
+    assert refused.status_code in (404, 422), refused.content
+    assert refused.json()["detail"][0]["loc"] == ["body", "eval_config", "seats", "user", "model", "name"]
+
+
 @pytest.mark.parametrize("model", ["gpt-9", "tiny:c00000000000000000000000a"])
 def test_an_unknown_model_is_named(client, ann, model):
     answer = client.post(HOSTED, hosted_body(make_release(ann)) | {"inference_model": model})

@@ -44,7 +44,9 @@ def packed(base_venv, sandbox_driver, tmp_path_factory) -> Packed:
 
 
 def spec_of(kind: str, release: ReleaseSpec, **changes) -> AttemptSpec:
-    environment = {"id": release.environment, "timeout": changes.pop("timeout", 60.0)}
+    players = changes.pop("players", ())
+    seats = {name: {"model": {"name": "tiny"}} for name in players}
+    environment = {"id": release.environment, "timeout": changes.pop("timeout", 60.0), "seats": seats}
     trained = {"args": changes.pop("args", {}), "group_rewards": changes.pop("group_rewards", None)}
     trained |= {"algorithm": changes.pop("algorithm", None)}
     work = {
@@ -64,6 +66,7 @@ def spec_of(kind: str, release: ReleaseSpec, **changes) -> AttemptSpec:
         },
         "release": {},
     }[kind]
+    work["seats"] = [dict.fromkeys(players, ServedModel(engine_name="tiny"))]
     identity = {"kind": kind, "subject_id": new_id(), "team_id": new_id(), "attempt": 1, "segment": 1, "fencing_token": 1}
     return AttemptSpec.model_validate(identity | {"lease_s": 30.0, "base_model": tiny(), "releases": [release]} | work)
 
@@ -191,6 +194,18 @@ async def test_an_evaluation_of_a_real_environment_has_a_mean(packed: Packed, ru
     assert finish.outcome == "completed" and finish.eval_result is not None
     assert (finish.eval_result.rollouts, finish.eval_result.failed) == (6, 0)
     assert all(row.output_tokens == 2 for row in place.control.summaries("eval"))
+
+
+async def test_an_evaluation_lets_another_model_play_the_user_and_bills_it_apart(
+    packed: Packed, runner_dir: Path, tmp_path: Path
+):
+    finish, place = await done("eval", packed("opening_hours"), runner_dir, tmp_path, players=("user",))
+    assert finish.outcome == "completed", finish
+    rows = place.control.summaries("eval")
+    assert {(row.state, row.turns) for row in rows} == {("ok", 8)}, "the environment's own limit"
+    output = {key[1]: quantity for key, quantity in place.control.usage.items() if key[0] == "rollout_output_tokens"}
+    assert {name.endswith(".seat.user") for name in output} == {True, False}, output
+    assert sum(output.values()) == sum(row.output_tokens for row in rows)
 
 
 @pytest.mark.parametrize(

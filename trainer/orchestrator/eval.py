@@ -21,6 +21,7 @@ from trainer.orchestrator.policies import Policy
 from trainer.orchestrator.publishing import load_served
 from trainer.orchestrator.rollout_records import rollout_batch, rollout_usage
 from trainer.orchestrator.runner_start import limits_of
+from trainer.orchestrator.seat_models import load_seats, seat_models
 from trainer.orchestrator.unclaimed import unclaimed_rollouts
 from trainer.orchestrator.watch import Watch, silence_limits_s
 from trainer.orchestrator.workplace import Workplace
@@ -48,10 +49,12 @@ class Evaluation:
         self._progress_s = time.monotonic()
         ref, release = config.environment, place.spec.releases[0]
         name = ref.name or release.environment
-        proxy = place.proxy(name, self._gate, temperature=config.temperature, max_tokens=config.max_tokens)
+        self._sampling = RolloutSampling(temperature=config.temperature, max_tokens=config.max_tokens)
+        seats = seat_models(ref, place.spec.seats[0] if place.spec.seats else {}, self._sampling)
+        proxy = place.proxy(name, self._gate, temperature=config.temperature, max_tokens=config.max_tokens, seats=seats)
         self._environment = Environment(
             name,
-            place.start_runner(release, ref.args, limits_of(ref)),
+            place.start_runner(release, ref.args, limits_of(ref), seats),
             model_app=proxy.app,
             reporter=place.reporter,
             meter_name=f"{place.spec.attempt}.eval",
@@ -63,8 +66,10 @@ class Evaluation:
             tasks.create_task(self._owner(), name="owner")
             self._place.phase("starting the environment", Component.SANDBOX)
             await self._environment.start()
-            policy = await load_served(self._served, Path(self._place.pool.artifact_root), self._engines)
-            self._place.policies.publish(policy)
+            artifacts, policies = Path(self._place.pool.artifact_root), self._place.policies
+            policy = await load_served(self._served, artifacts, self._engines)
+            policies.publish(policy)
+            await load_seats(self._place.spec.seats, artifacts, engines=self._engines, policies=policies)
             tasks.create_task(self._environment.supervise(), name="supervise")
             tasks.create_task(self._watch().run(), name="watch")
             tasks.create_task(self._deadline(), name="deadline")
@@ -89,7 +94,7 @@ class Evaluation:
             policy=policy,
             tasks=self._environment.tasks.first(config.num_examples),
             rollouts_per_example=config.rollouts_per_example,
-            sampling=RolloutSampling(temperature=config.temperature, max_tokens=config.max_tokens),
+            sampling=self._sampling,
             deadline_s=ref.timeout,
             concurrency=config.max_concurrent,
             gate=self._gate,

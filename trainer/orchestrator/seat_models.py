@@ -1,4 +1,4 @@
-"""The models that play agents of a run's environments instead of its policy: the user of a dialogue, the other side of a game.
+"""The models that play agents of environments instead of the policy: the user of a dialogue, the other side of a game.
 
 Knows which agent of which environment has which model. Refuses to know what they say: they are asked over the rollout proxy like
 the policy, answer under their own engine names, are never trained, never retired, and never unloaded from here.

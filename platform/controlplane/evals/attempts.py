@@ -41,6 +41,7 @@ class EvalSubject:
             base_model=load_catalogue()[row.base_model],
             eval=EvalConfig.model_validate(row.config),
             served_model=ServedModel.model_validate(row.served_model),
+            seats=[row.seats] if row.seats else [],
             releases=[release_spec(release_by_id(row.release_id))],
             secrets=unseal(row.sealed_secrets),
         )

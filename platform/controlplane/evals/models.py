@@ -54,6 +54,8 @@ class Evaluation(TenantModel):
     base_model = models.CharField(max_length=127, blank=True, default="")
     served_model = models.JSONField(null=True)
     """contracts.ServedModel: which weights answer, fixed when the evaluation was made."""
+    seats = models.JSONField(default=dict)
+    """contracts.ServedModel by agent that another model plays."""
     release_id = models.CharField(max_length=25, blank=True, default="")
     pool = models.ForeignKey(Pool, on_delete=models.PROTECT, null=True, related_name="+")
     sealed_secrets = models.TextField(blank=True, default="")

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, model_validator
 
 from controlplane.core.schemas import Body
-from trainer.contracts.run_config import SecretName, SecretValue
+from trainer.contracts.run_config import SEATS_MAX, Seat, SeatName, SecretName, SecretValue
 
 
 def _refuse_when_set(value: Any) -> None:
@@ -40,6 +40,8 @@ class EvalOptions(WithoutNulls):
     timeout_minutes: Annotated[int, Field(ge=1, le=1440)] = 120
     custom_secrets: Annotated[dict[SecretName, SecretValue], Field(max_length=64, repr=False)] = {}
     sampling_args: SamplingArgs = SamplingArgs()
+    seats: Annotated[dict[SeatName, Seat], Field(max_length=SEATS_MAX)] = {}
+    """Agents of the environment that another model plays; the evaluated one plays all others."""
     max_concurrent: Annotated[int, Field(ge=1, le=1024)] = 64
     verbose: bool = False
     max_retries: Unserved = None

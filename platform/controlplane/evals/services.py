@@ -24,6 +24,7 @@ from controlplane.pools.access import live_lease, pool_for_model
 from controlplane.pools.errors import NoPool
 from controlplane.pools.models import Pool
 from controlplane.runs.access import access_run
+from controlplane.runs.seats import players_of
 from controlplane.teams.actors import Actor
 from trainer.contracts.events import EventKind
 from trainer.contracts.run_config import EnvironmentRef, EvalConfig
@@ -38,9 +39,10 @@ def start_hosted(*, actor: Actor, request: HostedRequest) -> list[Evaluation]:
     resolved = resolve_served_model(actor, request.inference_model)
     pool = _pool_of(resolved.base.id)
     releases = [resolve_release(actor, name, forced=request.force) for name in request.environment_ids]
-    base, served = resolved.base.id, resolved.served.model_dump(mode="json")
+    players = players_of(actor, request.eval_config.seats, resolved.base.id, ("body", "eval_config", "seats"))
+    answering = {"base_model": resolved.base.id, "served_model": resolved.served.model_dump(mode="json"), "seats": players}
     with transaction.atomic():
-        return [_insert_hosted(actor, request, release, pool, base, served) for release in releases]
+        return [_insert_hosted(actor, request, release, pool, answering) for release in releases]
 
 
 def _pool_of(base_model: str) -> Pool:
@@ -50,9 +52,8 @@ def _pool_of(base_model: str) -> Pool:
         raise Invalid(("body", "inference_model"), f"no pool of this installation runs {base_model!r}") from None
 
 
-def _insert_hosted(
-    actor: Actor, request: HostedRequest, release: Release, pool: Pool, base_model: str, served: dict[str, Any]
-) -> Evaluation:
+def _insert_hosted(actor: Actor, request: HostedRequest, release: Release, pool: Pool, answering: dict[str, Any]) -> Evaluation:
+    """`answering`: the fields that say which weights speak."""
     slug = release.environment.slug
     evaluation = Evaluation.objects.create(
         team=actor.team,
@@ -64,8 +65,7 @@ def _insert_hosted(
         environment_names=[slug],
         metadata={"version": release.version},
         config=_config_of(request, release).model_dump(mode="json"),
-        base_model=base_model,
-        served_model=served,
+        **answering,
         release_id=release.pk,
         pool=pool,
         sealed_secrets=seal(request.eval_config.custom_secrets),
@@ -79,7 +79,9 @@ def _insert_hosted(
 def _config_of(request: HostedRequest, release: Release) -> EvalConfig:
     options = request.eval_config
     return EvalConfig(
-        environment=EnvironmentRef(id=release.environment.slug, version=release.version, args=options.env_args),
+        environment=EnvironmentRef(
+            id=release.environment.slug, version=release.version, args=options.env_args, seats=options.seats
+        ),
         model=request.inference_model,
         num_examples=options.num_examples,
         rollouts_per_example=options.rollouts_per_example,

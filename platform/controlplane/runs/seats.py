@@ -1,9 +1,10 @@
-"""Which models play agents of a run's environments instead of its policy, resolved to what the engines serve.
+"""Which models play agents of environments instead of the policy or the evaluated model, resolved to what the engines serve.
 
 Knows the doors of adapters, and that the engines of a pool serve one base model and its adapters. Whoever cannot play is refused
-by field. Whether an environment has such an agent is known to its own code alone: the run's sandbox says so. Writes nothing.
+by field. Whether an environment has such an agent is known to its own code alone: the sandbox says so. Writes nothing.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from controlplane.adapters.access import resolve_served_model
@@ -24,22 +25,24 @@ def resolve_seats(actor: Actor, config: RunConfig) -> list[dict[str, Any]]:
     evaluated: list[tuple[Location, EnvironmentRef]] = [
         (("body", "eval", "environments", index), ref) for index, ref in enumerate(plan)
     ]
-    seats = [
-        {name: _served(actor, config, seat, (*loc, "seats", name, "model", "name")) for name, seat in ref.seats.items()}
-        for loc, ref in [*trained, *evaluated]
-    ]
+    seats = [players_of(actor, ref.seats, config.model.name, (*loc, "seats")) for loc, ref in [*trained, *evaluated]]
     return seats if any(seats) else []
 
 
-def _served(actor: Actor, config: RunConfig, seat: Seat, loc: Location) -> dict[str, Any]:
+def players_of(actor: Actor, seats: Mapping[str, Seat], base_model: str, loc: Location) -> dict[str, Any]:
+    """Who plays each agent (contracts.ServedModel). `loc` is where `seats` stands in the request. Raises Invalid or NotFound."""
+    return {name: _served(actor, base_model, seat, (*loc, name, "model", "name")) for name, seat in seats.items()}
+
+
+def _served(actor: Actor, base_model: str, seat: Seat, loc: Location) -> dict[str, Any]:
     try:
         served, spec, _ = resolve_served_model(actor, seat.model.name)
     except UnknownModel as error:
         raise Invalid(loc, error.detail, hint=error.hint) from None
-    if spec.id != config.model.name:
+    if spec.id != base_model:
         raise Invalid(
             loc,
-            f"{seat.model.name} stands on {spec.id}, the run on {config.model.name}: the run's engines serve no other base model",
-            hint=f"Name {config.model.name} itself, or an adapter of it.",
+            f"{seat.model.name} stands on {spec.id}, not on {base_model}: the engines serve no other base model",
+            hint=f"Name {base_model} itself, or an adapter of it.",
         )
     return served.model_dump(mode="json")

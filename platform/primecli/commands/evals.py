@@ -28,6 +28,9 @@ def run(
     max_tokens: Annotated[int | None, typer.Option("--max-tokens", min=1)] = None,
     temperature: Annotated[float | None, typer.Option("--temperature", min=0.0)] = None,
     env_args: Annotated[str | None, typer.Option("--env-args", help="Arguments of the environment, as a JSON object.")] = None,
+    seat: Annotated[
+        list[str] | None, typer.Option("--seat", help="AGENT=MODEL: another model plays this agent. May be repeated.")
+    ] = None,
     name: Annotated[str | None, typer.Option("--name")] = None,
     force: Annotated[bool, typer.Option("--force", help="Evaluate a release that failed its check.")] = False,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Wait, and exit with the outcome.")] = False,
@@ -39,6 +42,7 @@ def run(
     sampling = {key: value for key, value in (("max_tokens", max_tokens), ("temperature", temperature)) if value is not None}
     config: dict[str, Any] = {"num_examples": num_examples, "rollouts_per_example": rollouts}
     config |= ({"sampling_args": sampling} if sampling else {}) | ({"env_args": _object(env_args)} if env_args else {})
+    config |= {"seats": _seats(seat)} if seat else {}
     body: dict[str, Any] = {"environment_ids": [environment], "inference_model": model, "eval_config": config}
     body |= (
         ({"name": name} if name else {})
@@ -63,6 +67,13 @@ def _object(text: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise typer.BadParameter("not a JSON object", param_hint="--env-args")
     return found
+
+
+def _seats(pairs: list[str]) -> dict[str, Any]:
+    cut = [pair.partition("=") for pair in pairs]
+    if wrong := next((pair for pair, (agent, _, model) in zip(pairs, cut, strict=True) if not (agent and model)), None):
+        raise typer.BadParameter(f"{wrong} is not AGENT=MODEL, as in user=tiny", param_hint="--seat")
+    return {agent: {"model": {"name": model}} for agent, _, model in cut}
 
 
 def _await(cli: Session, eval_id: str) -> dict[str, Any]:

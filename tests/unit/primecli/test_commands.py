@@ -231,6 +231,14 @@ class TestEval:
         assert asked["environment_ids"] == ["ada/x@0.1.0"] and asked["inference_model"] == "tiny"
         assert asked["eval_config"] == {"num_examples": 8, "rollouts_per_example": 2, "sampling_args": {"max_tokens": 8}}
 
+    def test_another_model_plays_an_agent(self, server):
+        server.routes["POST", "/api/v1/hosted-evaluations"] = {"evaluation_id": "ceval"}
+        done = server.run("eval", "run", "ada/x", "-m", "tiny", "--seat", "user=tiny:cadapter", "--seat", "judge=tiny")
+        assert done.exit_code == 0, done.output
+        seats = {"user": {"model": {"name": "tiny:cadapter"}}, "judge": {"model": {"name": "tiny"}}}
+        assert server.body(0)["eval_config"]["seats"] == seats
+        assert server.run("eval", "run", "ada/x", "-m", "tiny", "--seat", "user").exit_code == 2
+
     def test_a_failed_evaluation_is_exit_code_6(self, server):
         server.routes["POST", "/api/v1/hosted-evaluations"] = {"evaluation_id": "ceval"}
         over = {"evaluation_id": "ceval", "status": "FAILED", "error_message": "no funds"}
