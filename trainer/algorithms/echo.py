@@ -3,6 +3,7 @@
 Source: docs/algorithms.md, "Algorithms". A policy that foretells the answers of its tools and partners has a model of its world,
 and the answers are tokens that are there anyway. The first prompt answers nothing and is left alone. What a chat template puts
 around an answer counts as part of it: it cannot be told apart in a token stream, and costs little once it is known.
+Knows which tokens lie behind the first reply. Refuses to know tools, partners and what an answer means.
 """
 
 from dataclasses import replace

@@ -2,6 +2,7 @@
 
 Source: docs/algorithms.md, "Algorithms". Made for rewards that are not negative: a group whose mean is not above 0 has nothing
 to take a share of, and teaches nothing.
+Knows rewards of one group. Refuses to know who gave them, and every other group.
 """
 
 import statistics

@@ -1,6 +1,7 @@
 """OPSD, on-policy self-distillation: the policy reads its own tokens again behind a hint, and learns to have known it.
 
 Source: docs/algorithms.md, "opsd". The reference is the version that sampled, so that what differs is the hint alone.
+Knows the hint and where it goes. Refuses to know how the policy is asked.
 """
 
 from collections.abc import Sequence

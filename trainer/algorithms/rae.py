@@ -2,6 +2,7 @@
 
 Source: docs/algorithms.md, "Algorithms". For several agents with opposed interests, whose rewards have no common mean to be
 compared with, and for groups of one. Each agent's baseline starts at 0 and outlives a restart of the run.
+Knows rewards by agent and the baselines so far. Refuses to know where those are kept.
 """
 
 from collections.abc import Mapping
