@@ -46,6 +46,7 @@ CODES: Final[dict[str, Code]] = {
     "already_exists": Code(
         (409,), "A release with this version or content is published.", "Raise the version: `prime push --auto-bump`."
     ),
+    "checkpoint_retired": Code((409,), "The plan of its run has removed the checkpoint.", "Begin from a later one."),
     "dataset_exists": Code((409,), "A dataset of this name has another content.", "Choose another name."),
     "dataset_in_use": Code((409,), "Runs that have not ended learn from the dataset.", "Stop them, or wait for their end."),
     "red_badge": Code((409,), "The release failed its check.", "Push a corrected version, or force the run."),

@@ -1,6 +1,7 @@
 """The only place that looks a run up by id. Foreign and absent look the same."""
 
 from controlplane.core.errors import NotFound
+from controlplane.runs.errors import CheckpointRetired
 from controlplane.runs.models import Checkpoint, Rollout, Run
 from controlplane.teams.access import enter_team_of
 from controlplane.teams.actors import Actor
@@ -28,10 +29,15 @@ def access_rollout(run: Run, rollout_id: str) -> Rollout:
     return row
 
 
-def access_checkpoint(actor: Actor, checkpoint_id: str) -> Checkpoint:
-    checkpoint = Checkpoint.objects.filter(id=checkpoint_id, team=actor.team).select_related("run").first()
+def access_checkpoint(actor: Actor, checkpoint_id: str, *, lock: bool = False) -> Checkpoint:
+    """A checkpoint of the actor's team that can be started from. With `lock` it stays one until the transaction's end."""
+    rows = Checkpoint.objects.select_related("run")
+    locking = rows.select_for_update(of=("self",)) if lock else rows
+    checkpoint = locking.filter(id=checkpoint_id, team=actor.team).first()
     if checkpoint is None:
         raise NotFound(f"There is no checkpoint '{checkpoint_id}'.", hint="`prime train checkpoints RUN` lists a run's.")
+    if checkpoint.retired_at is not None:
+        raise CheckpointRetired(checkpoint.step, checkpoint.run.config["checkpoints"]["keep_cloud"])
     return checkpoint
 
 

@@ -151,13 +151,16 @@ class Rollout(TenantModel):
 
 
 class Checkpoint(TenantModel):
-    """A committed checkpoint: its manifest was on disk before the trainer reported it."""
+    """A committed checkpoint: its manifest was on disk before the trainer reported it. One that the run's plan has retired is no
+    place to begin from any more; then its files go."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="checkpoints")
     step = models.PositiveIntegerField()
     path = models.CharField(max_length=1024)
     digest = models.CharField(max_length=64)
     size_bytes = models.PositiveBigIntegerField()
+    retired_at = models.DateTimeField(null=True)
+    removed_at = models.DateTimeField(null=True)
 
     class Meta:
         db_table = "runs_checkpoint"

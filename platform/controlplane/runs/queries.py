@@ -109,7 +109,8 @@ def metrics_of(run: Run, *, min_step: int | None = None, max_step: int | None = 
 
 
 def checkpoints_of(run: Run) -> QuerySet[Checkpoint]:
-    return Checkpoint.objects.filter(run=run).order_by("step")
+    """Those that can be started from."""
+    return Checkpoint.objects.filter(run=run, retired_at__isnull=True).order_by("step")
 
 
 @dataclass(frozen=True)

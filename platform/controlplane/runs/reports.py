@@ -111,7 +111,8 @@ def record_checkpoint(run: Run, report: CheckpointReport) -> None:
     Checkpoint.objects.update_or_create(
         run=run,
         step=report.step,
-        defaults={"team_id": run.team_id, "path": report.path, "digest": report.digest, "size_bytes": report.size_bytes},
+        defaults={"team_id": run.team_id, "path": report.path, "digest": report.digest, "size_bytes": report.size_bytes}
+        | {"retired_at": None, "removed_at": None},
     )
     append_event(run, EventKind.CHECKPOINT, {"path": report.path, "digest": report.digest}, step=report.step)
     save_history(run)

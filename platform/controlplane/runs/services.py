@@ -14,7 +14,7 @@ from controlplane.core.clock import now
 from controlplane.core.errors import Conflict
 from controlplane.core.sealing import seal
 from controlplane.runs import lifecycle
-from controlplane.runs.access import access_run
+from controlplane.runs.access import access_checkpoint, access_run
 from controlplane.runs.datasets import hold_datasets
 from controlplane.runs.history import append_event, move, save_history, set_failure
 from controlplane.runs.models import Run
@@ -38,6 +38,8 @@ def create_run(*, actor: Actor, body: Mapping[str, Any], force: bool = False, no
     with transaction.atomic():
         run = _insert_run(actor, plan)
         hold_datasets(run)
+        if plan.config.checkpoint_id:
+            access_checkpoint(actor, plan.config.checkpoint_id, lock=True)  # it may have been retired since the plan was made
         append_event(run, EventKind.STATE, {"state": RunState.QUEUED, "reason": "accepted"})
         for notice in request.notices:
             append_event(run, EventKind.WARNING, {"code": "notice", "message": notice, "component": "api"})
