@@ -177,17 +177,21 @@ THINKING = (
 """Drops the thinking of earlier turns, as templates of thinking models do."""
 
 
-def thinking_model(folder: Path, renderer: dict[str, str]) -> BaseModelSpec:
+OPENED = THINKING.replace("assistant\n{% endif %}", "assistant\n<think>\n{% endif %}")
+"""Case 16: the prompt of every reply begins its thought, in eight more tokens of this vocabulary."""
+
+
+def thinking_model(folder: Path, renderer: dict[str, str], template: str = THINKING) -> BaseModelSpec:
     """`tiny` with the tokenizer's template replaced: the case is one of templates alone."""
     tiny = load_catalogue()["tiny"]
     shutil.copytree(model_folder(tiny.tokenizer), folder)
     path = folder / "tokenizer_config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"chat_template": THINKING}))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"chat_template": template}))
     return tiny.model_copy(update={"tokenizer": str(folder), "renderer": renderer})
 
 
-async def play_thinking(make_release, model: BaseModelSpec) -> tuple[FakeEngine, RunningEnvironment]:
-    replies = iter(["<think>vowels</think>crane", "<think>s</think>slate"])
+async def play_thinking(make_release, model: BaseModelSpec, opening: str = "<think>") -> FakeEngine:
+    replies = iter([f"{opening}vowels</think>crane", f"{opening}s</think>slate"])
     engine = FakeEngine(reply=lambda prompt: next(replies))
     async with running(await asyncio.to_thread(make_release, "word_guess"), engine, model=model, turns=2) as environment:
         end = await environment.play(sampling=ROOM)
@@ -209,3 +213,14 @@ async def test_a_renderer_that_drops_thinking_makes_a_branch_which_is_counted(ma
         assert branch.token_ids == prompt + ids
         assert branch.mask == [False] * len(prompt) + [True] * len(ids)
     assert b"vowels" not in bytes(token for token in merged.branches[1].token_ids if token < 256)
+
+
+async def test_a_generation_prompt_of_many_tokens_is_read_whole_in_every_turn(make_release, tmp_path: Path):
+    """Case 16: its length is measured, never assumed, and no token of it is learnt."""
+    model = thinking_model(tmp_path / "tokenizer", load_catalogue()["tiny"].renderer, OPENED)
+    engine = await play_thinking(make_release, model, opening="")
+    opening = list(b"assistant\n<think>\n")
+    assert [prompt[-len(opening) :] for prompt, _ in engine.spoken] == [opening, opening]
+    (branch,) = assert_only_what_was_sampled_is_trained(engine).branches
+    learnt = bytes(token for token, sampled in zip(branch.token_ids, branch.mask, strict=True) if sampled and token < 256)
+    assert learnt == b"vowels</think>cranes</think>slate"

@@ -216,6 +216,8 @@ async def test_an_evaluation_lets_another_model_play_the_user_and_bills_it_apart
         ("arithmetic_tools", True, None),
         ("broken_import", False, "broken_import/"),
         ("nan_reward", False, "nan_reward/"),
+        # What no base model here can read is found before any run: nothing starts on a red release.
+        ("pictures", False, None),
     ],
 )
 async def test_a_release_check_says_green_or_red_and_where(packed, runner_dir, tmp_path, module, ok, place):
