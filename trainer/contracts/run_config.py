@@ -70,6 +70,29 @@ class AlgorithmChoice(Documented):
     """The algorithm's own options."""
 
 
+class Curriculum(Documented):
+    """Which tasks are drawn, by the rewards of their latest groups. Groups that failed say nothing of a task."""
+
+    groups: Annotated[int, Field(ge=1, le=16)] = 2
+    """Latest groups of a task that are looked at. One with fewer is neither easy nor hard."""
+    easy_threshold: Annotated[float, Field(ge=-2e6, le=2e6)] = 1.0
+    """A task is easy when the mean reward of each of them is at least this. Above all rewards, none is."""
+    hard_threshold: Annotated[float, Field(ge=-2e6, le=2e6)] = 0.0
+    """A task is hard when the mean reward of each of them is at most this. Below all rewards, none is."""
+    revisit: Annotated[float, Field(ge=0, le=1)] = 0.05
+    """Chance that an easy or hard task is drawn all the same when its turn comes."""
+    weight: Literal["uniform", "variance"] = "uniform"
+    """`variance` draws a known task with a chance that grows with the variance of its rewards (see training)."""
+
+    @field_validator("hard_threshold")
+    @classmethod
+    def _below_easy(cls, hard: float, given: ValidationInfo) -> float:
+        easy = given.data.get("easy_threshold")
+        if easy is not None and hard >= easy:
+            raise ValueError(f"must be below easy_threshold, which is {easy:g}")
+        return hard
+
+
 class Replay(Documented):
     run_id: PublicId
     """An ended run of your team on the same base model. Its good rollouts of this environment are learnt from in their order, and
@@ -116,6 +139,8 @@ class EnvironmentRef(Documented):
     """Who makes the rollouts here. Default: the teacher for `sft`, the policy for everything else."""
     replay: Replay | None = None
     """Learn from recorded rollouts instead of having any made, one after the other: for `sft`."""
+    curriculum: Curriculum | None = None
+    """Pass over tasks that teach nothing now (see training). Default: every task in its turn. In a file: `[env.curriculum]`."""
     algorithm: AlgorithmChoice | None = None
     """What turns the rollouts from here into signals, instead of the run's. In a file: `[env.algorithm]`."""
     group_rewards: Annotated[list[GroupReward], Field(max_length=16)] | None = None
@@ -138,6 +163,13 @@ class EnvironmentRef(Documented):
     """Tasks taken from here in an evaluation, instead of the plan's; -1 takes all."""
     rollouts_per_example: Annotated[int, Field(ge=1, le=2048)] | None = None
     """Rollouts of one task in an evaluation, instead of the plan's."""
+
+    @field_validator("curriculum")
+    @classmethod
+    def _has_tasks_to_choose(cls, curriculum: Curriculum | None, given: ValidationInfo) -> Curriculum | None:
+        if curriculum is not None and given.data.get("replay") is not None:
+            raise ValueError("a replay takes recorded rollouts in their order; leave curriculum out")
+        return curriculum
 
 
 class DatasetRef(Documented):
@@ -173,6 +205,14 @@ class EvalPlan(Documented):
     """Rollouts of one task."""
     skip_first_step: bool = False
     """Leave out the evaluation of version 0, which equals the base model."""
+
+    @field_validator("environments")
+    @classmethod
+    def _takes_tasks_in_order(cls, environments: list[EnvironmentRef]) -> list[EnvironmentRef]:
+        for ref in environments:
+            if ref.curriculum is not None:
+                raise ValueError(f"{ref.id}: an evaluation takes the first tasks in their order; leave curriculum out")
+        return environments
 
 
 class CheckpointPlan(Documented):

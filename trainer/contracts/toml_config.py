@@ -9,14 +9,15 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from trainer.contracts.legacy_buffer import without_buffer
+
 RUN_DEPTH_MAX = 16
 
 LEGACY_NOTICES = {
-    "buffer": "[buffer] is gone and was ignored: difficulty pools are now an algorithm's own options",
     "trajectory_strategy": "trajectory_strategy is gone and was ignored: traces always branch where a prefix breaks",
     "max_async_level": "max_async_level is now max_off_policy_steps; its value was taken over",
 }
-"""Keys of older clients that are accepted, and what is said about each."""
+"""Keys of older clients that are accepted, and what is said about each; `buffer` has words of its own (`legacy_buffer`)."""
 
 EVAL_LEGACY_NOTICE = "eval.eval_base_model is gone and was ignored: version 0, which equals the base, is always evaluated"
 
@@ -50,9 +51,13 @@ def translate(config: Mapping[str, Any]) -> Translation:
 def drop_legacy(body: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """A run request without the keys that only older clients send, and one notice per key that was there."""
     kept = {key: value for key, value in body.items() if key not in LEGACY_NOTICES}
+    notices = [notice for key, notice in LEGACY_NOTICES.items() if key in body]
+    if "buffer" in kept:
+        kept, notice = without_buffer(kept)
+        notices.append(notice)
     if "max_async_level" in body:
         kept.setdefault("max_off_policy_steps", body["max_async_level"])
-    return kept, [notice for key, notice in LEGACY_NOTICES.items() if key in body]
+    return kept, notices
 
 
 def split_version(environment: str) -> tuple[str, str | None]:

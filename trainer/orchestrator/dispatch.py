@@ -17,6 +17,7 @@ from trainer.contracts.rollouts import RolloutRequest
 from trainer.contracts.run_config import RunConfig
 from trainer.contracts.teaching import sampling_of
 from trainer.orchestrator.concurrency import InflightLimit
+from trainer.orchestrator.curriculum import CurriculumState, TaskChooser
 from trainer.orchestrator.engine_gate import EngineGate
 from trainer.orchestrator.environments import held_up_by
 from trainer.orchestrator.failure_window import FailureWindow
@@ -72,6 +73,13 @@ class Dispatcher:
         self._environments = environments
         self._refs = dict(zip(environments, config.environments, strict=True))
         self._mixture = Mixture({name: ref.ratio for name, ref in self._refs.items()})
+        self._choosers = {
+            name: TaskChooser(ref.curriculum, seed=config.seed, environment=name)
+            for name, ref in self._refs.items()
+            if ref.curriculum is not None
+        }
+        for name, chooser in self._choosers.items():
+            environments[name].tasks.chooser = chooser
         self._book = book
         self._rule = rule
         self._policies = policies
@@ -88,16 +96,28 @@ class Dispatcher:
         self._given_up: set[str] = set()
         self._looked_s = float("-inf")
 
-    def resume_at(self, cursors: Mapping[str, int]) -> None:
+    def resume_at(self, cursors: Mapping[str, int], curricula: Mapping[str, CurriculumState]) -> None:
         """Go on with the tasks where an earlier attempt stopped taking them."""
         for name, position in cursors.items():
             if name in self._environments:
                 self._environments[name].tasks.position = position
-        if cursors:
-            self._mixture.skip(sum(cursors.values()) % 10_000)
+        known = {name: state for name, state in curricula.items() if name in self._choosers}
+        for name, state in known.items():
+            self._choosers[name].restore(state)
+        turns = sum(cursors.values()) - sum(state.passed for state in known.values())
+        self._mixture.skip(turns % 10_000)
 
     def cursors(self) -> dict[str, int]:
         return {name: environment.tasks.position for name, environment in self._environments.items()}
+
+    def curricula(self) -> dict[str, CurriculumState]:
+        """What is known of the tasks of each environment that has a curriculum."""
+        return {name: chooser.state() for name, chooser in self._choosers.items()}
+
+    def take_task_metrics(self) -> dict[str, float]:
+        """`<metric>/<environment>`, of the time since the last call."""
+        kept = {name: chooser.take_metrics() for name, chooser in self._choosers.items()}
+        return {f"{metric}/{name}": value for name, metrics in kept.items() for metric, value in metrics.items()}
 
     def wake(self) -> None:
         """A version was published or a batch was cut: there may be room."""
@@ -196,12 +216,19 @@ class Dispatcher:
         good = group.valid
         if scorable is not None:
             await self._score_group(scorable)
+            self._learn_of_task(scorable)
         for rollout in good:
             if rollout.outcome is not None:
                 self._note(rollout, rollout.outcome)
         if scorable is not None:
             self._filters.sift(scorable, step=self.next_step)
             self._book.admit(scorable)
+
+    def _learn_of_task(self, group: Group) -> None:
+        """Before anything is filtered: what its owner does not train on has been earned all the same."""
+        rewards = [rollout.outcome.reward for rollout in group.valid if rollout.outcome and rollout.outcome.reward is not None]
+        if rewards and group.environment in self._choosers:
+            self._choosers[group.environment].learn(group.task, rewards)
 
     def _note(self, rollout: Rollout, outcome: RolloutOutcome) -> None:
         """Engines that are away for long end the attempt by themselves, and another one follows."""

@@ -5,7 +5,7 @@ Knows the order of things and what survives a crash. Refuses to know how any sin
 One step, and what is durable after each line:
 
   cut        groups are taken from the book; rollouts go on being made for the next batch
-  journal    the step's record is on disk: batch, rollouts, usage, task cursors, what the algorithms remember
+  journal    the step's record is on disk: batch, rollouts, usage, task cursors, what algorithms and curricula remember
   train      the trainer has committed version `step` (idempotent by run and step)
   publish    every engine has the version; new groups are dispatched on it
   report     rollouts, usage, version, then the STEP event (each idempotent); the record may go
@@ -22,11 +22,12 @@ import time
 from dataclasses import dataclass
 
 from trainer.contracts.events import Component, EventKind, FailureCode, RunState
-from trainer.contracts.internal import CheckpointReport, UsageBatch
+from trainer.contracts.internal import CheckpointReport, RunPosition, UsageBatch
 from trainer.contracts.run_config import RunConfig
 from trainer.contracts.samples import TrainSample
 from trainer.contracts.training import RunOpened, StepResult
 from trainer.orchestrator.batches import cut_batch
+from trainer.orchestrator.curriculum import CurriculumState
 from trainer.orchestrator.dataset_feed import DatasetFeed, TakenRows
 from trainer.orchestrator.dispatch import Dispatcher
 from trainer.orchestrator.divergence import CALM_STEPS, DivergenceAlarm
@@ -92,6 +93,7 @@ class Run:
         self._step = 0
         self._checkpointed = -1
         self._newest: Newest | None = None
+        self._position: RunPosition | None = None
         self._unchanged = 0
         self._alarm = DivergenceAlarm(learning_rate=config.learning_rate)
         self.is_stepping = False
@@ -107,13 +109,18 @@ class Run:
         if not replayed:
             await self._publish_opened(opened)
         newest = await asyncio.to_thread(self._journal.newest)
-        if newest is not None:
-            self._dispatcher.resume_at(newest.cursors)
-            self._feed.resume_at(newest.dataset_cursors)
-            self._scorer.restore(newest.algorithm_state)
+        if (position := newest.position() if newest is not None else self._place.spec.position) is not None:
+            self._go_on_at(position)
         self._dispatcher.next_step = self._step + 1
         if self._step and self._step % self._config.checkpoints.interval == 0:
             await self._checkpoint()  # the attempt before may have died between the checkpoint and its report
+
+    def _go_on_at(self, position: RunPosition) -> None:
+        curricula = {name: CurriculumState.model_validate(state) for name, state in position.curricula.items()}
+        self._dispatcher.resume_at(position.cursors, curricula)
+        self._feed.resume_at(position.dataset_cursors)
+        self._scorer.restore(position.algorithm_state)
+        self._position = position
 
     async def train(self) -> None:
         """Step until the last one. Raises AttemptOver."""
@@ -214,10 +221,12 @@ class Run:
             metrics=cut_metrics(accounted, broken_prefixes=cut.broken_prefixes, groups=groups)
             | self._filters.take_counts()
             | self._dispatcher.limit.take_metrics()
+            | self._dispatcher.take_task_metrics()
             | rows.metrics,
             cursors=self._dispatcher.cursors(),
             dataset_cursors=self._feed.cursors(),
             algorithm_state=self._scorer.state(),
+            curricula=self._dispatcher.curricula(),
             wait_s=wait_s,
         )
 
@@ -239,6 +248,7 @@ class Run:
         self._notice_standstill(record, result)
         self._notice_divergence(record, result)
         self._newest = Newest(policy, result.adapter_path, result.size_bytes)
+        self._position = record.position()
         self.progress_s = time.monotonic()
         self._dispatcher.wake()
         self._place.turn_of(Component.API)
@@ -273,7 +283,13 @@ class Run:
         written = await self._trainer.checkpoint()
         self._checkpointed = written.step
         await self._place.control.checkpoint(
-            CheckpointReport(step=written.step, path=written.path, digest=written.digest, size_bytes=written.size_bytes)
+            CheckpointReport(
+                step=written.step,
+                path=written.path,
+                digest=written.digest,
+                size_bytes=written.size_bytes,
+                position=self._position,
+            )
         )
 
     async def _report_rest(self) -> None:

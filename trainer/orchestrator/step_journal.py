@@ -11,9 +11,10 @@ from pathlib import Path
 import zstandard
 
 from trainer.contracts.base import PublicId, Wire
-from trainer.contracts.internal import RolloutBatch, UsageIn
+from trainer.contracts.internal import RolloutBatch, RunPosition, UsageIn
 from trainer.contracts.samples import TrainBatch
 from trainer.core.durable import sweep_temporaries, write_file
+from trainer.orchestrator.curriculum import CurriculumState
 
 RECORD_BYTES_MAX = 1 << 30
 _NAME = re.compile(r"^step-(\d+)\.attempt-(\d+)\.json\.zst$")
@@ -21,8 +22,8 @@ _NAME = re.compile(r"^step-(\d+)\.attempt-(\d+)\.json\.zst$")
 
 class StepRecord(Wire):
     """`cursors` counts the tasks taken from each environment up to this cut, `dataset_cursors` the rows that this step and those
-    before it have trained on; `algorithm_state` is what each environment's algorithm remembered then. `segment` is the one that
-    pays for `usage`."""
+    before it have trained on; `algorithm_state` is what each environment's algorithm remembered then, `curricula` what was
+    known of its tasks. `segment` is the one that pays for `usage`."""
 
     run_id: PublicId
     step: int
@@ -35,7 +36,13 @@ class StepRecord(Wire):
     cursors: dict[str, int]
     dataset_cursors: dict[str, int] = {}
     algorithm_state: dict[str, dict[str, float]] = {}
+    curricula: dict[str, CurriculumState] = {}
     wait_s: float = 0.0
+
+
+    def position(self) -> RunPosition:
+        """Where the run is in its data after this step."""
+        return RunPosition.model_validate(self.model_dump(mode="json", include=set(RunPosition.model_fields)))
 
 
 class StepJournal:

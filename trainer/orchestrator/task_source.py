@@ -1,12 +1,14 @@
 """The tasks of one environment, page by page, in the run's order.
 
-Knows how long the taskset is as far as it matters. Refuses to know groups. `position` is the cursor that survives a restart.
+Knows how long the taskset is as far as it matters. Refuses to know groups. `position` is the cursor that survives a restart. A
+`chooser` may pass over tasks, never over all of them.
 """
 
 from collections.abc import Awaitable, Callable
 
 from trainer.contracts.events import FailureCode
 from trainer.contracts.rollouts import TaskEntry, TaskPage
+from trainer.orchestrator.curriculum import TaskChooser
 from trainer.orchestrator.endings import failed
 from trainer.orchestrator.runner_client import TenantRefused
 from trainer.orchestrator.task_order import TaskOrder
@@ -16,6 +18,9 @@ PAGE = 200
 COUNTED_MAX = 20_000
 """A taskset that is longer than this and does not tell its size is read in its own order instead of being shuffled."""
 
+PASSED_MAX = 10_000
+"""Tasks in a row that a chooser may pass over."""
+
 FetchPage = Callable[[int, int], Awaitable[TaskPage]]
 
 
@@ -24,6 +29,7 @@ class TaskSource:
 
     def __init__(self, environment: str, fetch: FetchPage, *, seed: int, tasks_max: int | None = None):
         self.position = 0
+        self.chooser: TaskChooser | None = None
         self._environment = environment
         self._fetch = fetch
         self._seed = seed
@@ -44,6 +50,12 @@ class TaskSource:
             count = self._tasks_max if count is None else min(count, self._tasks_max)
         if count == 0:
             raise failed(FailureCode.ENVIRONMENT_BROKEN, f"{self._environment} has no tasks")
+        if count is None and self.chooser is not None:
+            raise failed(
+                FailureCode.ENVIRONMENT_BROKEN,
+                f"{self._environment} does not tell how many tasks it has, so that none comes twice: leave curriculum out, "
+                "or give num_examples",
+            )
         self._count = count
         self._order = TaskOrder(seed=self._seed, environment=self._environment, tasks_count=count)
         return count
@@ -52,9 +64,12 @@ class TaskSource:
         """The task of the next group."""
         if self._order is None:
             raise LookupError("learn() has not been called")
-        index = self._order.index_at(self.position)
-        self.position += 1
-        return await self.at(index)
+        left = min(self._count or 1, PASSED_MAX)
+        while True:
+            index, left = self._order.index_at(self.position), left - 1
+            self.position += 1
+            if self.chooser is None or self.chooser.takes(index, self.position - 1, is_last=not left):
+                return await self.at(index)
 
     async def at(self, index: int) -> TaskEntry:
         if index not in self._entries:
