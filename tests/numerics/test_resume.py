@@ -17,8 +17,8 @@ COSINE = spec(optimizer=OptimizerSpec(learning_rate=3e-3, warmup_steps=3, schedu
 BATCHES = recorded(RUN, 12, seed=11, count=4)
 
 
-def state(pool) -> torch.Tensor:
-    tenant = pool.tenant(RUN)
+def state(pool, run: str = RUN) -> torch.Tensor:
+    tenant = pool.tenant(run)
     generator = tenant.generator.get_state().to(torch.float32)
     return torch.cat([tenant.adapter.params_P.detach(), tenant.optimizer.first_P, tenant.optimizer.second_P, generator])
 
@@ -159,6 +159,37 @@ def test_a_warm_start_takes_parameters_and_nothing_else(tmp_path, source):
     again = new_pool(tmp_path)
     assert again.open(child, COSINE, init_from=source).step == 1
     assert torch.equal(again.tenant(child).adapter.params_P, expected)
+
+
+@pytest.mark.parametrize("at", [3, 7])
+def test_a_fork_trained_on_the_same_batches_is_the_parent_bit_for_bit(tmp_path, at):
+    """Moments, random state, warm-up and the cosine's position go on as they were, across a kill of the trainer too."""
+    pool, child = trained(tmp_path, 8, checkpoints=(at,)), run_id("fork")
+    opened = pool.open(child, COSINE, init_from=checkpoint_path(RUN, at), is_fork=True)
+    assert opened.step == at
+    assert opened.adapter_digest == pool.versions.manifest(RUN, at).adapter_digest
+    shutil.rmtree(tmp_path / "runs" / RUN)  # from now on its own state is enough
+    for one in BATCHES[at:10]:
+        step_together(pool, [one.model_copy(update={"run_id": child})])
+    again = new_pool(tmp_path)
+    assert again.open(child, COSINE, init_from=checkpoint_path(RUN, at), is_fork=True).step == 10
+    for one in BATCHES[10:]:
+        step_together(again, [one.model_copy(update={"run_id": child})])
+    assert torch.equal(state(again, child), state(trained(tmp_path / "straight", 12)))
+
+
+def test_a_fork_needs_a_checkpoint_of_its_team_and_shape(tmp_path):
+    pool = trained(tmp_path, 2, checkpoints=(2,))
+    stranger = COSINE.model_copy(update={"team_id": "cstranger" + "0" * 16})
+    low_rank = spec(lora=COSINE.lora.model_copy(update={"rank": 4}))
+    for source, run_spec, why in (
+        (checkpoint_path(RUN, 2), stranger, "there is nothing"),
+        (checkpoint_path(RUN, 2), low_rank, "its LoRA shape is another"),
+        (adapter_path(RUN, 2), COSINE, "not 'rootstock.checkpoint'"),
+    ):
+        with pytest.raises(NotServable, match=why):
+            pool.open(run_id("child"), run_spec, init_from=source, is_fork=True)
+        assert pool.find(run_id("child")) is None
 
 
 def test_a_warm_start_stays_inside_the_team_and_the_artifact_root(tmp_path):

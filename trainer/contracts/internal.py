@@ -76,6 +76,16 @@ class ReplayPage(Wire):
     rollouts: list[dict[str, Any]]
 
 
+class RunPosition(Wire):
+    """Where a run is in its data after a step: tasks taken by environment, rows by dataset, what each environment's algorithm
+    remembers and its curriculum knows. For orchestrators; nobody else reads it."""
+
+    cursors: dict[str, int] = {}
+    dataset_cursors: dict[str, int] = {}
+    algorithm_state: dict[str, dict[str, float]] = {}
+    curricula: dict[str, dict[str, Any]] = {}
+
+
 class AttemptSpec(Wire):
     kind: SubjectKind
     subject_id: PublicId
@@ -101,6 +111,8 @@ class AttemptSpec(Wire):
     """One per entry of `run.datasets`."""
     export: ExportOrder | None = None
     init_from: str | None = None
+    position: RunPosition | None = None
+    """Of a run that is a fork: where the other one was at the checkpoint `init_from`."""
     resume_step: int = 0
     """Newest step whose report the control plane holds."""
     secrets: dict[str, str] = Field(default={}, repr=False)
@@ -206,6 +218,7 @@ class CheckpointReport(Wire):
     path: str
     digest: Sha256
     size_bytes: int
+    position: RunPosition | None = None
 
 
 class ReleaseVerdict(Wire):

@@ -59,6 +59,8 @@ class OpenRun(Wire):
     seed: int = 0
     init_from: str | None = None
     """Artifact path of an adapter version or checkpoint to start from (warm start); ignored once own state exists."""
+    is_fork: bool = False
+    """Take all of the checkpoint `init_from`, moments, random state and step too: the run goes on as the other would have."""
 
 
 class RunOpened(Wire):

@@ -27,7 +27,7 @@ from trainer.core.steps import Pack, StepJob, next_pack
 from trainer.core.streams import read_batch, staleness_of
 from trainer.core.tenants import SPEC_NAME, RunSpec, Tenant
 from trainer.core.versions import StepOutcome, VersionStore
-from trainer.core.warm_start import warm_start
+from trainer.core.warm_start import SEEDED, Beginning, fork, warm_start
 
 OWN_FOLDERS = ("adapters", "checkpoints", "batches")
 """Of a run's folder: where the trainer alone writes."""
@@ -73,7 +73,7 @@ class Pool:
             raise RunNotOpen(f"run {run_id} is not open in this trainer")
         return tenant
 
-    def claim(self, run_id: str, spec: RunSpec, init_from: str | None = None) -> Tenant:
+    def claim(self, run_id: str, spec: RunSpec, beginning: Beginning = SEEDED) -> Tenant:
         """A slot for the run, at its newest committed checkpoint or at version 0. Logged steps after that wait in
         `next_logged`. Claiming again finds the same tenant."""
         tenant = self.find(run_id)
@@ -86,7 +86,7 @@ class Pool:
         tenant = Tenant(run_id, spec, self.model.targets, self.adapter_dtype, self.model.device)
         self._check_spec(run_id, spec)
         self._sweep(self._spec_path(run_id).parent)
-        self._load(tenant, init_from)
+        self._load(tenant, beginning)
         write_file(self._spec_path(run_id), spec.model_dump_json(indent=2).encode())
         self.slots[self.slots.index(None)] = tenant
         return tenant
@@ -107,9 +107,9 @@ class Pool:
             adapter_path=adapter_path(run_id, tenant.step),
         )
 
-    def open(self, run_id: str, spec: RunSpec, init_from: str | None = None) -> RunOpened:
+    def open(self, run_id: str, spec: RunSpec, init_from: str | None = None, *, is_fork: bool = False) -> RunOpened:
         """Claim, replay what is logged, settle."""
-        tenant = self.claim(run_id, spec, init_from)
+        tenant = self.claim(run_id, spec, Beginning(init_from, is_fork))
         while (job := self.next_logged(tenant)) is not None:
             self.train([job])
             self.commit(job, logged=True)
@@ -203,15 +203,18 @@ class Pool:
         if refused:
             raise NotServable(f"lora.target_modules: this pool serves no adapters on {', '.join(sorted(refused))}")
 
-    def _load(self, tenant: Tenant, init_from: str | None) -> None:
-        """A run with state of its own starts from that alone, whatever `init_from` says."""
+    def _load(self, tenant: Tenant, beginning: Beginning) -> None:
+        """A run with state of its own starts from that alone, wherever it was to begin."""
         checkpoint = self.checkpoints.newest(tenant.run_id)
         if checkpoint is not None:
             tenant.restore(checkpoint)
-        elif init_from is not None and not self._spec_path(tenant.run_id).exists():
-            warm_start(tenant, init_from, self.versions, self.checkpoints)
+        elif beginning.path is not None and not self._spec_path(tenant.run_id).exists():
+            if beginning.is_fork:
+                fork(tenant, beginning.path, self.checkpoints)
+            else:
+                warm_start(tenant, beginning.path, self.versions, self.checkpoints)
             # The source may be gone by the time the run must be found again; a start from a seed needs no such copy.
-            self.checkpoints.write(tenant.run_id, tenant.spec.team_id, 0, tenant.spec.lora, tenant.state())
+            self.checkpoints.write(tenant.run_id, tenant.spec.team_id, tenant.step, tenant.spec.lora, tenant.state())
 
     def _check_spec(self, run_id: str, spec: RunSpec) -> None:
         """Raises RunMismatch when the run was first opened under another specification."""

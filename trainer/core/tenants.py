@@ -50,7 +50,7 @@ class Tenant:
         self.adapter.initialise(self.generator)
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Continue from a checkpoint of this run."""
+        """Continue from a checkpoint of this run, or of the one that it is a fork of."""
         params_P = checkpoint.tensors["params"]
         if params_P.shape != self.adapter.params_P.shape:
             raise ValueError(f"the checkpoint has {len(params_P)} parameters, the adapter {self.adapter.params_P.numel()}")

@@ -1,26 +1,48 @@
-"""Starting a new run from another run's adapter version or checkpoint.
+"""Starting a new run from what another run has left: from its parameters alone, or as a fork that goes on where it was.
 
 Knows which of the two a folder is and whose it is. Refuses folders outside the artifact root, of another team or of another
-base model. Only parameters are taken: the new run's optimizer, schedule and step are its own.
+base model. A warm start takes parameters: optimizer, schedule and step are the new run's own. A fork takes a checkpoint whole.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from trainer.contracts.adapters import MANIFEST_NAME
 from trainer.contracts.manifests import ADAPTER_KIND, manifest_kind, read_adapter_manifest
-from trainer.core.checkpoints import CheckpointStore
+from trainer.core.checkpoints import Checkpoint, CheckpointStore
 from trainer.core.errors import NotServable
 from trainer.core.tenants import SPEC_NAME, RunSpec, Tenant
 from trainer.core.versions import VersionStore
 
 
+@dataclass(frozen=True)
+class Beginning:
+    """Where a run without state of its own begins: at `path` below the artifact root, or with None at its seed."""
+
+    path: str | None = None
+    is_fork: bool = False
+
+
+SEEDED = Beginning()
+
+
 def warm_start(tenant: Tenant, path: str, versions: VersionStore, checkpoints: CheckpointStore) -> None:
     """`path` is relative to the artifact root. Raises NotServable naming it."""
-    folder = (versions.root / path).resolve()
+    _from(versions.root, path, lambda folder: _load(tenant, folder, versions, checkpoints))
+
+
+def fork(tenant: Tenant, path: str, checkpoints: CheckpointStore) -> None:
+    """All of the checkpoint at `path`, its step among it. Raises NotServable naming it."""
+    _from(checkpoints.root, path, lambda folder: tenant.restore(_checkpoint(tenant, folder, checkpoints)))
+
+
+def _from(root: Path, path: str, load: Callable[[Path], None]) -> None:
+    folder = (root / path).resolve()
     try:
-        if not folder.is_relative_to(versions.root.resolve()):
+        if not folder.is_relative_to(root.resolve()):
             raise NotServable("it lies outside the artifact root")
-        _load(tenant, folder, versions, checkpoints)
+        load(folder)
     except (OSError, ValueError, NotServable) as problem:
         raise NotServable(f"init_from {path!r} cannot be started from: {problem}") from problem
 
@@ -34,11 +56,15 @@ def _load(tenant: Tenant, folder: Path, versions: VersionStore, checkpoints: Che
             raise NotServable(f"it was trained on base weights {manifest.base_digest[:12]}")
         versions.load(manifest, tenant.adapter)
         return
+    tenant.adapter.params_P.copy_(_checkpoint(tenant, folder, checkpoints).tensors["params"])
+
+
+def _checkpoint(tenant: Tenant, folder: Path, checkpoints: CheckpointStore) -> Checkpoint:
     checkpoint = checkpoints.read(folder)
     _check_owner(tenant, checkpoint.manifest.team_id or _run_team(folder))
     if checkpoint.manifest.lora != tenant.spec.lora:
         raise NotServable("its LoRA shape is another")
-    tenant.adapter.params_P.copy_(checkpoint.tensors["params"])
+    return checkpoint
 
 
 def _run_team(checkpoint: Path) -> str:

@@ -49,6 +49,7 @@ def open_request(spec: AttemptSpec, config: RunConfig) -> OpenRun:
         loss=LossSpec(kind=config.algorithm.loss),
         seed=config.seed,
         init_from=spec.init_from,
+        is_fork=spec.position is not None,
     )
 
 

@@ -24,6 +24,7 @@ from trainer.contracts.training import (
 from trainer.core.errors import BadBatch, NoFreeSlot, RunNotOpen
 from trainer.core.pool import Pool
 from trainer.core.tenants import RunSpec, Tenant
+from trainer.core.warm_start import Beginning
 from trainer.service.fences import Fences
 from trainer.service.pack_loop import PackLoop
 
@@ -51,7 +52,7 @@ class Desk:
         async with self._lock(run_id):
             self._fences.admit(run_id, request.fencing_token)
             self._heard_at[run_id] = monotonic()
-            tenant = await self._claim(run_id, spec, request.init_from)
+            tenant = await self._claim(run_id, spec, Beginning(request.init_from, request.is_fork))
             try:
                 await self._replay(tenant)
                 return await asyncio.to_thread(self.pool.settle, run_id)
@@ -120,14 +121,14 @@ class Desk:
     def _open_count(self) -> int:
         return sum(tenant is not None for tenant in self.pool.slots)
 
-    async def _claim(self, run_id: str, spec: RunSpec, init_from: str | None) -> Tenant:
+    async def _claim(self, run_id: str, spec: RunSpec, beginning: Beginning) -> Tenant:
         async with self._slots_lock:
             try:
-                return await asyncio.to_thread(self.pool.claim, run_id, spec, init_from)
+                return await asyncio.to_thread(self.pool.claim, run_id, spec, beginning)
             except NoFreeSlot:
                 if not await self._evict_idle():
                     raise
-                return await asyncio.to_thread(self.pool.claim, run_id, spec, init_from)
+                return await asyncio.to_thread(self.pool.claim, run_id, spec, beginning)
 
     async def _evict_idle(self) -> bool:
         """Checkpoint and release the run that was silent longest, if it was silent long enough."""
