@@ -158,6 +158,29 @@ async def test_echo_learns_what_tools_and_partners_told_the_agent_that_learns(pa
         assert said.endswith("ts") and said.count("add") == 1
 
 
+async def test_a_run_pays_for_its_frozen_user_apart_and_trains_the_assistant_alone(
+    packed: Packed, runner_dir: Path, tmp_path: Path
+):
+    finish, place = await done("run", packed("opening_hours"), runner_dir, tmp_path, players=("user",))
+    assert finish.outcome == "completed", finish
+    samples = [sample for asked in place.trainer.batches.values() for sample in asked.batch.samples]
+    assert len(samples) == 16, "one stream a dialogue: the assistant's"
+    assert all(b"Opening hours" in bytes(token for token in sample.token_ids if token < 256) for sample in samples)
+    output = {name: quantity for (meter, name), quantity in place.control.usage.items() if meter == "rollout_output_tokens"}
+    assert {name.endswith(".seat.user") for name in output} == {True, False}, output
+
+
+async def test_both_sides_of_a_game_are_trained_each_against_its_own_past(packed: Packed, runner_dir: Path, tmp_path: Path):
+    finish, place = await done("run", packed("nim"), runner_dir, tmp_path, algorithm={"id": "rae"})
+    assert finish.outcome == "completed", finish
+    samples = [sample for asked in place.trainer.batches.values() for sample in asked.batch.samples]
+    by_rollout = {rollout: [one for one in samples if one.rollout_id == rollout] for rollout in {s.rollout_id for s in samples}}
+    assert len(by_rollout) == 16 and {len(sides) for sides in by_rollout.values()} == {2}
+    # One side has won and the other lost: one signal for the whole rollout would tell both the same.
+    told = [[max(side.advantages or (), key=abs, default=0.0) for side in sides] for sides in by_rollout.values()]
+    assert all(first != second for first, second in told), told
+
+
 async def test_an_import_that_fails_is_named_within_a_minute(packed: Packed, runner_dir: Path, tmp_path: Path):
     started_s = time.monotonic()
     finish, place = await done("run", packed("broken_import"), runner_dir, tmp_path)
