@@ -68,6 +68,9 @@ bench: install ## Speed as ratios to peers, into reports/bench.json and docs/ben
 gpu-check: install ## One GPU in under eight minutes, into reports/gpu.json and docs/gpu.md; says so where there is none
 	@$(PY) -m tests.bench.gpu
 
+curves: install ## Train the tiny model by every algorithm, into docs/figures and docs/algorithms.md; ONLY=grpo,experts
+	@OMP_NUM_THREADS=1 $(PY) -m tests.numerics.curves $(if $(ONLY),--only $(ONLY),)
+
 gates: install frontend runner ## Reliability and security figures into reports/gates.json; ONLY=R5 SIZE=small SEED=1
 	@$(PY) -m tests.gates --size $(SIZE) --seed $(SEED) $(if $(ONLY),--only $(ONLY),)
 

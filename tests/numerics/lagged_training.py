@@ -12,8 +12,9 @@ from statistics import fmean, pstdev
 
 import torch
 
+from tests.numerics.curves.playing import sample_replies
 from tests.numerics.recorded import new_pool, run_id, spec, step_together
-from tests.numerics.test_learning import GROUP_SIZE, GROUPS, batch_of, problems, prompts_of, reward_of, sample_replies
+from tests.numerics.test_learning import GROUP_SIZE, GROUPS, batch_of, problems, prompts_of, reward_of
 from trainer.algorithms import algorithm_for
 from trainer.contracts.run_config import AlgorithmConfig
 from trainer.contracts.training import OptimizerSpec

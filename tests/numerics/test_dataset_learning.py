@@ -3,13 +3,14 @@
 import io
 import json
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 import torch
 
 from tests.fixtures.places import REPOSITORY
+from tests.numerics.curves.reading import token_logprobs
 from tests.numerics.recorded import batch, new_pool, run_id, spec, step_together
-from tests.numerics.test_distillation import log_table
 from trainer.contracts.catalogue import load_catalogue, model_folder
 from trainer.contracts.datasets import DatasetKind, parse_row
 from trainer.contracts.run_config import RunConfig
@@ -47,13 +48,10 @@ def pool_in(folder: Path):
 
 def mean_logprob(pool, lines: list[bytes]) -> float:
     """Of the learnt tokens of rows."""
-    values = []
-    for line in lines:
-        for stream in RENDERER.streams(parse_row(line)):
-            table = log_table(pool, RUN, stream.token_ids)
-            told = table.gather(1, torch.tensor(stream.token_ids[1:])[:, None])[:, 0]
-            values.append(told[torch.tensor(stream.learnt[1:])])
-    return float(torch.cat(values).mean())
+    streams = [stream for line in lines for stream in RENDERER.streams(parse_row(line))]
+    told = token_logprobs(pool, {RUN: [stream.token_ids for stream in streams]})[RUN]
+    pairs = [pair for stream, row in zip(streams, told, strict=True) for pair in zip(stream.learnt, row, strict=True)]
+    return fmean(value for learnt, value in pairs if learnt)
 
 
 @pytest.mark.parametrize(("name", "kind"), [("sums", "chat"), ("notes", "text")])

@@ -5,46 +5,20 @@ The sampler here is the trainer's own forward pass without a cache: what is test
 
 import random
 
-import numpy as np
 import pytest
 import torch
 
+from tests.numerics.curves.playing import sample_replies
 from tests.numerics.recorded import new_pool, run_id, spec, step_together
 from trainer.algorithms import algorithm_for
 from trainer.contracts.run_config import AlgorithmConfig
 from trainer.contracts.samples import TrainBatch, TrainSample
 from trainer.contracts.training import OptimizerSpec
-from trainer.core.adapter_stack import AdapterStack
-from trainer.core.layout import lay_out
 from trainer.models.tiny_recipe.lessons import RULES, Turn, prompt_of, question
 from trainer.models.tiny_recipe.tokenizer import TURN_END, decode
 
 PAID = {run_id("sum"): "sum", run_id("max"): "max"}
-GROUPS, GROUP_SIZE, REPLY_MAX, STEPS = 8, 8, 7, 30
-
-
-@torch.no_grad()
-def sample_replies(pool, prompts: dict[str, list[list[int]]], generator) -> dict[str, list[tuple[list[int], list[float]]]]:
-    """One reply (ids, log-probs) per prompt at temperature 1, all runs in one pass per token."""
-    rows = {run: [list(prompt) for prompt in prompts[run]] for run in prompts}
-    logprobs: dict[str, list[list[float]]] = {run: [[] for _ in prompts[run]] for run in prompts}
-    adapters = [pool.tenant(run).adapter for run in prompts]
-    flat = [(row, line) for run in prompts for row, line in zip(rows[run], logprobs[run], strict=True)]
-    for _ in range(REPLY_MAX):
-        tokens = [sum(map(len, rows[run])) for run in prompts]
-        layout = lay_out([np.array(row) for row, _ in flat], tokens)
-        hidden = pool.model.hidden(layout, AdapterStack(adapters, pool.model.targets, layout.group_rows))
-        last = torch.tensor([rows[-1] for rows in layout.sample_rows])
-        table = pool.model.logits(hidden[last]).log_softmax(-1)
-        picks = torch.multinomial(table.exp(), 1, generator=generator)
-        chosen = table.gather(1, picks)[:, 0].tolist()
-        for (row, line), token, logprob in zip(flat, picks[:, 0].tolist(), chosen, strict=True):
-            if row[-1] != TURN_END:
-                row.append(token)
-                line.append(logprob)
-    return {
-        run: [(row[len(p) :], line) for row, line, p in zip(rows[run], logprobs[run], prompts[run], strict=True)] for run in rows
-    }
+GROUPS, GROUP_SIZE, STEPS = 8, 8, 30
 
 
 def reward_of(rule: str, reply: list[int], x: int, y: int) -> float:
