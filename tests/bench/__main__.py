@@ -13,14 +13,22 @@ import torch
 from rich.console import Console
 from transformers.utils import logging as transformers_logging
 
-from tests.bench import decoding, packing, report, run_memory, shared_prompts, utilisation
+from tests.bench import asynchrony, decoding, learning_runs, packing, report, run_memory, shared_prompts, utilisation
 from tests.bench.document import document, verdict
 from tests.bench.pairs import summary
 from tests.bench.rows import NOT_RUN, Disagreement, Row, chosen
 from tests.fixtures.places import REPOSITORY
 
 PAIRS_MIN = 5
-ROWS = [*decoding.rows(), *packing.rows(), *shared_prompts.rows(), *run_memory.rows(), *utilisation.rows()]
+ROWS = [
+    *decoding.rows(),
+    *packing.rows(),
+    *shared_prompts.rows(),
+    *run_memory.rows(),
+    *utilisation.rows(),
+    *asynchrony.rows(),
+    *learning_runs.rows(),
+]
 console = Console(highlight=False)
 
 

@@ -14,8 +14,9 @@ A row is a ratio of two sides that run in turn (A B A B …) in one process: the
 one thread, CPU time of that process. It counts only where both sides agree: greedy tokens equal for 99 % of positions up to a
 row's first difference, trained weights within 1 % of their change, and every tenant's answer other than the base model's. Models
 have random weights: `4m` is 4 layers of width 256, `30m` 8 layers of width 512, both with a vocabulary of 2,048. Small models
-flatter whoever spends little on Python, which is why there are two sizes. Two rows are measured otherwise: P8 by the peak memory
-of processes, P13 by the wall clock. What else a machine did meanwhile shows in the spread.
+flatter whoever spends little on Python, which is why there are two sizes. Some rows are measured otherwise: P8 by the peak memory
+of processes, P13 by the wall clock, P11 on a virtual clock with scripted machines around the real orchestrator, P12 by the reward
+of real training runs on such a clock; a pair of theirs is a seed. What else a machine did meanwhile shows in the spread.
 
 `must` is what a release has to reach, `aim` what is worked for. `lost` means that `must` is not reached.
 """

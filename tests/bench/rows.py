@@ -43,8 +43,6 @@ NOT_RUN = {
     "P5": "shared engine ÷ 8 processes: tokens/s and memory",
     "P9": "stall of others during a hot swap ÷ one decode step",
     "P10": "1,000 adapters on disk ÷ 8",
-    "P11": "asynchronous ÷ synchronous wall clock",
-    "P12": "reward at equal samples, asynchronous ÷ synchronous",
     "P14": "a quiet team's first token under a flood; Jain index",
     "P15": "gateway ÷ engine direct",
     "P16": "durable leases a second with 10,000 queued runs",
