@@ -40,7 +40,7 @@ def make_checkpoint(member: Member, *, run: Run | None = None, step: int = 10) -
     run = run or make_run(member)
     make_adapter(member, run=run, version=step, keep=False)
     with acting_for(member.team_id):
-        return Checkpoint.objects.create(run=run, team=run.team, step=step, path="p", digest="d" * 64, size_bytes=1)
+        return Checkpoint.objects.create(run=run, team=run.team, step=step, path="p", digest="d" * 64, size_bytes=1, position={})
 
 
 def make_export(adapter: Adapter, content: bytes = b"weights") -> Export:

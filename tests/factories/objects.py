@@ -210,6 +210,11 @@ def export_request(world: World) -> dict[str, Any]:
     return {"form": "adapter"}
 
 
+@sends("checkpoints_fork")
+def fork_request(world: World) -> dict[str, Any]:
+    return {"name": "a-fork"}
+
+
 @sends("billing_top_ups_create")
 def top_up(world: World) -> dict[str, Any]:
     return {"amount_usd": 1}

@@ -219,7 +219,7 @@ class CheckpointPlan(Documented):
     interval: Annotated[int, Field(ge=1)] = 10
     """Steps between checkpoints: adapter, optimizer and position, from which a run resumes exactly."""
     keep_cloud: Annotated[int, Field(ge=-1)] = -1
-    """Taken for the public client's sake. Every checkpoint stays today."""
+    """How many of the newest checkpoints stay; -1 keeps all, and the newest one always stays."""
 
 
 class AdapterPlan(Documented):

@@ -15,6 +15,7 @@ from controlplane.runs.models import Run
 from controlplane.runs.schemas import (
     CreateQuery,
     DeletedAnswer,
+    ForkRequest,
     ModelsAnswer,
     RunEnvelope,
     RunPage,
@@ -23,7 +24,18 @@ from controlplane.runs.schemas import (
     pages,
     render_run,
 )
+from controlplane.teams.actors import actor_in
 from trainer.contracts.run_config import RunConfig
+
+
+class ForkView(ApiView):
+    scope = "runs"
+
+    @extend_schema(operation_id="checkpoints_fork", request=ForkRequest, responses=RunEnvelope)
+    def post(self, request: Request, checkpoint_id: str) -> Response:
+        """Start a run that goes on where the checkpoint's run was: moments, schedule, place in the data. The body's fields are
+        laid over that run's configuration."""
+        return rendered(services.fork_run(actor=actor_in(request), checkpoint_id=checkpoint_id, changes=request.data))
 
 
 class RunsView(ApiView):

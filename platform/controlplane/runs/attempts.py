@@ -42,6 +42,7 @@ class RunSubject:
             replays=replay_specs(row),
             datasets=dataset_specs(row),
             init_from=row.init_from or None,
+            position=row.forked_from["position"] if row.forked_from else None,
             resume_step=row.step,
             secrets=unseal(row.sealed_secrets),
         )

@@ -30,6 +30,8 @@ class Run(TenantModel):
     """Release ids, one per environment and then per evaluation environment, pinned when the run was made."""
     init_from = models.CharField(max_length=1024, blank=True, default="")
     """Artifact path of the checkpoint or adapter version that a warm start begins from."""
+    forked_from = models.JSONField(null=True)
+    """Of a fork: {checkpoint_id, run_id, step, position} as they were; `position` is contracts.RunPosition."""
     teachers = models.JSONField(default=list)
     """contracts.ServedModel or null per environment, as resolved when the run was made; empty when nobody teaches."""
     seats = models.JSONField(default=list)
@@ -159,6 +161,8 @@ class Checkpoint(TenantModel):
     path = models.CharField(max_length=1024)
     digest = models.CharField(max_length=64)
     size_bytes = models.PositiveBigIntegerField()
+    position = models.JSONField(null=True)
+    """contracts.RunPosition at this step; null where the holder did not tell."""
     retired_at = models.DateTimeField(null=True)
     removed_at = models.DateTimeField(null=True)
 

@@ -112,7 +112,7 @@ def record_checkpoint(run: Run, report: CheckpointReport) -> None:
         run=run,
         step=report.step,
         defaults={"team_id": run.team_id, "path": report.path, "digest": report.digest, "size_bytes": report.size_bytes}
-        | {"retired_at": None, "removed_at": None},
+        | {"position": report.position and report.position.model_dump(mode="json"), "retired_at": None, "removed_at": None},
     )
     append_event(run, EventKind.CHECKPOINT, {"path": report.path, "digest": report.digest}, step=report.step)
     save_history(run)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from controlplane.billing.queries import SubjectUsage
 from controlplane.core.pagination import OFFSET_MAX
@@ -118,6 +118,7 @@ class RunAnswer(CamelAnswer):
     attempt: int
     segment: int
     stop_requested: bool
+    forked_from: "ForkedFrom | None" = None
     usage: UsageTotals | None = None
     latest_reward: float | None = None
     """Mean reward of the newest step; in lists."""
@@ -126,6 +127,24 @@ class RunAnswer(CamelAnswer):
     phase: str | None = None
     """What the holder said at its last heartbeat that it is doing; of a single run alone, while it is leased."""
     inflight_rollouts: int | None = None
+
+
+class ForkRequest(Answer):
+    """Any field of a run's configuration, to be changed in the fork; these are the usual ones."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    name: str = ""
+    max_steps: int = 100
+    learning_rate: float = 1e-4
+
+
+class ForkedFrom(CamelAnswer):
+    """The checkpoint that a fork went on from."""
+
+    checkpoint_id: str
+    run_id: str
+    step: int
 
 
 class RunEnvelope(Answer):
@@ -279,12 +298,18 @@ def render_run(
         attempt=run.attempt,
         segment=run.segment,
         stop_requested=run.stop_requested_at is not None,
+        forked_from=_render_origin(run),
         usage=render_usage(usage) if usage else None,
         latest_reward=standing.latest_reward if standing else None,
         cost_microusd=standing.cost_microusd if standing else None,
         phase=lease.phase or None if lease else None,
         inflight_rollouts=lease.inflight if lease else None,
     )
+
+
+def _render_origin(run: Run) -> ForkedFrom | None:
+    origin = run.forked_from
+    return ForkedFrom(**{name: origin[name] for name in ("checkpoint_id", "run_id", "step")}) if origin else None
 
 
 def _render_failure(run: Run) -> FailureAnalysis | None:

@@ -16,6 +16,7 @@ from controlplane.core.sealing import seal
 from controlplane.runs import lifecycle
 from controlplane.runs.access import access_checkpoint, access_run
 from controlplane.runs.datasets import hold_datasets
+from controlplane.runs.forks import Origin, origin_of
 from controlplane.runs.history import append_event, move, save_history, set_failure
 from controlplane.runs.models import Run
 from controlplane.runs.preflight import RunPlan, plan_run
@@ -29,14 +30,18 @@ OWNER_STOPPED = "stopped by its owner"
 OWNER_PAUSED = "paused by its owner"
 
 
-def create_run(*, actor: Actor, body: Mapping[str, Any], force: bool = False, notices: Sequence[str] = ()) -> Run:
-    """Accept a run and queue it; `notices` are told to its owner. Raises Invalid, NotFound or PaymentRequired, and then has made
-    nothing."""
+def create_run(
+    *, actor: Actor, body: Mapping[str, Any], force: bool = False, notices: Sequence[str] = (), origin: Origin | None = None
+) -> Run:
+    """Accept a run and queue it; `notices` are told to its owner; with an `origin` it is a fork. Raises Invalid, NotFound or
+    PaymentRequired, and then has made nothing."""
     request = parse_request(body, force=force, notices=notices)
     require_funds(actor.team)
     plan = plan_run(actor, request)
+    if origin is not None:
+        origin.check(plan.config)
     with transaction.atomic():
-        run = _insert_run(actor, plan)
+        run = _insert_run(actor, plan, origin)
         hold_datasets(run)
         if plan.config.checkpoint_id:
             access_checkpoint(actor, plan.config.checkpoint_id, lock=True)  # it may have been retired since the plan was made
@@ -48,7 +53,14 @@ def create_run(*, actor: Actor, body: Mapping[str, Any], force: bool = False, no
     return run
 
 
-def _insert_run(actor: Actor, plan: RunPlan) -> Run:
+def fork_run(*, actor: Actor, checkpoint_id: str, changes: Any) -> Run:
+    """A new run that goes on where the checkpoint's run was. Raises what `create_run` does, and Conflict for a checkpoint that
+    does not tell where that was."""
+    origin = origin_of(actor, checkpoint_id, changes)
+    return create_run(actor=actor, body=origin.body, origin=origin)
+
+
+def _insert_run(actor: Actor, plan: RunPlan, origin: Origin | None) -> Run:
     return Run.objects.create(
         team=actor.team,
         created_by=actor.user,
@@ -59,6 +71,8 @@ def _insert_run(actor: Actor, plan: RunPlan) -> Run:
         client_config=plan.request.client_config,
         releases=plan.release_ids,
         init_from=plan.init_from,
+        forked_from=origin.recorded() if origin else None,
+        step=origin.checkpoint.step if origin else 0,
         teachers=plan.teachers,
         seats=plan.seats,
         sealed_secrets=seal(plan.request.secrets),

@@ -32,6 +32,7 @@ urlpatterns: list[URLPattern] = [
     *endpoint(f"{RUN}/rollouts/<str:rollout_id>", api_rollouts.RolloutView),
     *endpoint(f"{RUN}/rollouts/<str:rollout_id>/tokens", api_rollouts.TokensView),
     *endpoint(f"{RUN}/events", stream_run_events),
+    *endpoint("rft/checkpoints/<str:checkpoint_id>/fork", api.ForkView),
     *endpoint("training/available-fft-models", api_training.AvailableModelsView),
     *endpoint("training/available-gpu-types", api_training.GpuTypesView),
     *endpoint("training/runs", api_training.TrainingRunsView),

@@ -128,6 +128,7 @@ def _facts(run: dict[str, Any]) -> list[tuple[str, Any]]:
     return [
         ("run", run["id"]),
         ("name", run.get("name")),
+        ("forked from", _forked_from(run)),
         ("status", run["status"]),
         ("waits for", run.get("queueReason")),
         ("runs ahead", run.get("runsAhead")),
@@ -328,6 +329,31 @@ def stop(ctx: typer.Context, run_id: RunArgument, yes: YesOption = False, output
 def restart(ctx: typer.Context, run_id: RunArgument, output: OutputOption = OutputFormat.TABLE) -> None:
     """Go on from the newest checkpoint of a run that stopped or failed; new work is billed."""
     _steer(ctx, output, run_id, "PUT", f"{RUNS}/{run_id}/restart", "restarting")
+
+
+def _forked_from(run: dict[str, Any]) -> str | None:
+    origin = run.get("forkedFrom")
+    return f"{origin['runId']} at step {origin['step']}" if origin else None
+
+
+@app.command("fork")
+def fork(
+    ctx: typer.Context,
+    checkpoint_id: Annotated[str, typer.Argument(metavar="CHECKPOINT", help="Id (`prime train checkpoints RUN`).")],
+    name: Annotated[str | None, typer.Option("--name", help="What you call the fork.")] = None,
+    max_steps: Annotated[int | None, typer.Option("--max-steps", help="Steps in all, those before the fork among them.")] = None,
+    learning_rate: Annotated[float | None, typer.Option("--learning-rate", help="From the fork on.")] = None,
+    output: OutputOption = OutputFormat.TABLE,
+) -> None:
+    """Start a run that goes on where the checkpoint's run was, optimizer and place in the data included."""
+    cli = session_of(ctx, output)
+    changes = {"name": name, "max_steps": max_steps, "learning_rate": learning_rate}
+    given = {field: value for field, value in changes.items() if value is not None}
+    reply = cli.client.post(f"/rft/checkpoints/{checkpoint_id}/fork", given)
+    run = reply["run"]
+    facts = [("run", run["id"]), ("name", run["name"]), ("forked from", _forked_from(run)), ("status", run["status"])]
+    cli.terminal.facts(reply, facts)
+    cli.show_page(f"/runs/{run['id']}")
 
 
 @app.command("pause")

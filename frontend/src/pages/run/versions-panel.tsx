@@ -43,6 +43,7 @@ export function VersionsPanel({ run, pulse }: { run: Run; pulse: number }) {
         {adapters.data?.total === 0 && <Empty title="No version is kept yet."><p>The last one always is; <code>[adapters] interval</code> in the configuration keeps more.</p></Empty>}
         {adapters.data && adapters.data.total > 0 && <Versions adapters={adapters.data.adapters} onChange={adapters.reload} />}
       </Card>
+      {run.forkedFrom && <p className="small">Forked from <Link to={`/runs/${run.forkedFrom.runId}`}>run {run.forkedFrom.runId}</Link> at step {run.forkedFrom.step}: what is before that step is there.</p>}
       <Card title="Checkpoints" note="A run goes on from these, and another run can begin at one.">
         <Problem of={checkpoints.problem} />
         {!checkpoints.data && !checkpoints.problem && <Skeleton what="checkpoints" />}
@@ -116,6 +117,7 @@ function Checkpoints({ rows }: { rows: Checkpoint[] }) {
     <>
       <Table caption="Checkpoints" columns={CHECKPOINTS} rows={rows} rowKey={(row) => row.id} />
       {newest && <Command label="In a new run's configuration, to begin at the newest one" text={`checkpoint_id = "${newest.id}"`} />}
+      {newest && <Command label="Another run that goes on from there, optimizer included" text={`prime train fork ${newest.id}`} />}
     </>
   );
 }

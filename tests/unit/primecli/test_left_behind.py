@@ -1,4 +1,4 @@
-"""`prime adapters download`: waits for the files, checks every digest, and leaves nothing that is half there."""
+"""`prime adapters download` and `prime train fork`: whole files by digest, and what a fork is told."""
 
 import hashlib
 
@@ -49,3 +49,11 @@ def test_a_failed_export_says_why(ready, tmp_path):
     ready.routes["GET", "/api/v1/rft/exports/cex"] = export("FAILED", error="the base model is another")
     done = ready.run("adapters", "download", "cad", "--to", str(tmp_path / "out"))
     assert done.exit_code != 0 and "the base model is another" in done.output
+
+
+def test_a_fork_sends_what_is_changed_and_tells_where_it_came_from(server):
+    run = {"id": "cfork", "name": "f", "status": "QUEUED", "forkedFrom": {"runId": "crun", "step": 20, "checkpointId": "cck"}}
+    server.routes["POST", "/api/v1/rft/checkpoints/cck/fork"] = {"run": run}
+    done = server.run("train", "fork", "cck", "--learning-rate", "1e-5", "--max-steps", "60")
+    assert done.exit_code == 0 and "crun at step 20" in done.output
+    assert server.body() == {"learning_rate": 1e-5, "max_steps": 60}
