@@ -29,12 +29,15 @@ class FakeVllm:
     logprob: float | None = LOGPROB
     prompt_scores: dict[int, float] = field(default_factory=dict)
     """Log-probability by prompt token; with any, the most likely token is answered beside it."""
+    metrics: str | None = None
+    """What it says of itself; None answers 404."""
     gate: asyncio.Event = field(default_factory=asyncio.Event)
 
     def upstream(self) -> Upstream:
         self.gate.set()
         routes = [
             Route("/health", lambda request: Response()),
+            Route("/metrics", lambda request: Response(self.metrics, 200 if self.metrics is not None else 404)),
             Route("/inference/v1/generate", self._generate, methods=["POST"]),
             Route("/v1/load_lora_adapter", self._load, methods=["POST"]),
             Route("/v1/unload_lora_adapter", self._unload, methods=["POST"]),

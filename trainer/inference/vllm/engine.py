@@ -17,12 +17,14 @@ from trainer.inference.limits import EngineLimits
 from trainer.inference.metrics import EngineMetrics
 from trainer.inference.sequence import FinishReason, Sequence, SequenceState
 from trainer.inference.vllm.adapters import AdapterFolder, LoadedAdapters
-from trainer.inference.vllm.upstream import Piece, Token, UnknownName, Upstream, UpstreamAway, UpstreamRefused
+from trainer.inference.vllm.upstream import Load, Piece, Token, UnknownName, Upstream, UpstreamAway, UpstreamRefused
 
 START_DEADLINE_S = 900.0
 """A large model takes minutes to load."""
 POLL_S = 0.5
 RETRY_S = 0.5
+LOOK_S = 2.0
+"""How often the server is asked how busy it is."""
 
 _logger = logging.getLogger(__name__)
 
@@ -48,6 +50,8 @@ class VllmEngine:
         self._base_adapter = base_adapter
         self._tasks: dict[Sequence, asyncio.Task[None]] = {}
         self._answering = 0
+        self._load: Load | None = None
+        self._looking: asyncio.Task[None] | None = None
         self._stopping = False
         self.generated_at_s: float | None = None
 
@@ -65,14 +69,34 @@ class VllmEngine:
                 await self._answered(Ticket(first_sequence(self._base)))
         except (TimeoutError, UpstreamRefused, UpstreamAway, UnknownName) as error:
             raise EngineStopped(f"vLLM gave no first token: {error or 'out of time'}") from error
+        self._looking = asyncio.create_task(self._keep_looking())
 
     async def stop(self) -> None:
         self._stopping = True
-        tasks = list(self._tasks.values())
+        tasks = [*self._tasks.values(), *([self._looking] if self._looking else [])]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._upstream.close()
+
+    async def look(self) -> None:
+        """Ask the server how busy it is, for whoever reads our own numbers."""
+        self._load = await self._upstream.load_now()
+        if self._load is not None and self._load.kv_blocks:
+            self._metrics.kv_blocks_total.set(self._load.kv_blocks)
+            self._metrics.kv_blocks_used.set(round(self._load.kv_share * self._load.kv_blocks))
+        self._show_load()
+
+    async def _keep_looking(self) -> None:
+        while True:
+            await self.look()
+            await asyncio.sleep(LOOK_S)
+
+    def _show_load(self) -> None:
+        """What the server has and does not decode waits there; what it has not got yet waits for its adapter here."""
+        running = self._answering - min(self._answering, self._load.waiting if self._load else 0)
+        self._metrics.running.set(running)
+        self._metrics.waiting.set(len(self._tasks) - min(running, len(self._tasks)))
 
     def submit(self, sequence: Sequence) -> Ticket:
         if self._stopping:
@@ -111,6 +135,7 @@ class VllmEngine:
         sequence.finish_reason = sequence.finish_reason or FinishReason.ENGINE
         sequence.state = SequenceState.FINISHED
         del self._tasks[sequence]
+        self._show_load()
         self._metrics.book(sequence, time.monotonic())
         ticket.tell()
 
@@ -142,7 +167,7 @@ class VllmEngine:
 
     async def _generate(self, ticket: Ticket, model: str) -> FinishReason:
         self._answering += 1
-        self._metrics.running.set(self._answering)
+        self._show_load()
         try:
             pieces = self._upstream.generate(request_body(ticket.sequence, model))
             reason: FinishReason | None = None
@@ -153,7 +178,7 @@ class VllmEngine:
             return reason
         finally:
             self._answering -= 1
-            self._metrics.running.set(self._answering)
+            self._show_load()
 
     def _take(self, ticket: Ticket, piece: Piece) -> FinishReason | None:
         sequence = ticket.sequence

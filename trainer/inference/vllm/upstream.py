@@ -1,4 +1,4 @@
-"""The vLLM server's HTTP: generate by token ids, load and forget adapters, answer whether it is there.
+"""The vLLM server's HTTP: generate by token ids, load and forget adapters, answer whether it is there and how busy it is.
 
 Knows addresses, shapes and vLLM's words for an unknown model. Refuses to know sequences and who holds which adapter.
 """
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from prometheus_client.parser import text_string_to_metric_families
 
 CONNECT_S = 5.0
 SILENCE_S = 300.0
@@ -52,6 +53,16 @@ class Piece:
     prompt_logprobs: list[dict[int, float] | None] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Requests that wait for a place in the batch, over all of the server's engines; `kv_share` of its fullest cache, which has
+    `kv_blocks` blocks (0: it does not say)."""
+
+    waiting: int
+    kv_share: float
+    kv_blocks: int
+
+
 class Upstream:
     """Use from one event loop; `close` at the end. `transport` is httpx's own unless a test brings another."""
 
@@ -68,6 +79,14 @@ class Upstream:
             return (await self._http.get("/health", timeout=CONNECT_S)).status_code == 200
         except httpx.TransportError:
             return False
+
+    async def load_now(self) -> Load | None:
+        """How busy the server is; None where it does not say."""
+        try:
+            answer = await self._http.get("/metrics", timeout=CONNECT_S)
+            return _load(answer.text) if answer.status_code == 200 else None
+        except (httpx.TransportError, ValueError):
+            return None
 
     async def generate(self, body: dict[str, Any]) -> AsyncIterator[Piece]:
         """The answer in pieces: one for `stream: false`. Raises UnknownName, UpstreamRefused, UpstreamAway."""
@@ -111,6 +130,18 @@ def _refusal(status: int, content: bytes) -> Exception:
     if status == 404:
         return UnknownName(text)
     return UpstreamRefused(text) if status < 500 and status != 429 else UpstreamAway(text)
+
+
+def _load(text: str) -> Load | None:
+    samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+    waiting = [sample.value for sample in samples if sample.name == "vllm:num_requests_waiting"]
+    shares = [sample.value for sample in samples if sample.name == "vllm:kv_cache_usage_perc"]
+    blocks = [sample.labels.get("num_gpu_blocks", "") for sample in samples if sample.name == "vllm:cache_config_info"]
+    if not waiting:
+        return None
+    return Load(
+        round(sum(waiting)), max(shares, default=0.0), max((int(count) for count in blocks if count.isdigit()), default=0)
+    )
 
 
 def _piece(body: dict[str, Any]) -> Piece:

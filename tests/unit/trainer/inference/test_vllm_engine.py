@@ -16,6 +16,7 @@ from trainer.inference.sequence import FinishReason, Sequence
 from trainer.inference.vllm import engine as vllm_engine
 from trainer.inference.vllm.adapters import AdapterFolder, FolderReader, LoadedAdapters
 from trainer.inference.vllm.engine import VllmEngine
+from trainer.orchestrator.concurrency import EngineLoad, load_of
 
 BASE = AdapterIdentity(name="random", digest="0" * 64)
 ZERO = AdapterFolder("zero", 8, Path("/zero"))
@@ -45,10 +46,14 @@ def vllm():
 async def make_engine(vllm):
     made = []
 
-    def make(*, base_adapter=None, names_max=8, **limits):
+    def make(*, base_adapter=None, names_max=8, metrics=None, **limits):
         upstream = vllm.upstream()
         adapters = LoadedAdapters(upstream, names_max=names_max)
-        made.append(VllmEngine(upstream, adapters, small_limits(**limits), EngineMetrics(), base=BASE, base_adapter=base_adapter))
+        made.append(
+            VllmEngine(
+                upstream, adapters, small_limits(**limits), metrics or EngineMetrics(), base=BASE, base_adapter=base_adapter
+            )
+        )
         return made[-1]
 
     yield make
@@ -63,6 +68,47 @@ async def test_tokens_and_logprobs_arrive_in_order(make_engine, vllm, streams):
     asked = vllm.requests[0]
     assert (asked["model"], asked["token_ids"], asked["stream"]) == ("random", [1, 2, 3], streams)
     assert asked["sampling_params"] | {"temperature": 0.5, "seed": 7, "max_tokens": 4} == asked["sampling_params"]
+
+
+def busy(*waiting: int, kv_share: float, blocks: str = "200") -> str:
+    """The server's own words, one engine each."""
+    lines = [f'vllm:num_requests_waiting{{engine="{number}",model_name="m"}} {count}.0' for number, count in enumerate(waiting)]
+    lines += [f'vllm:cache_config_info{{block_size="16",engine="0",num_gpu_blocks="{blocks}"}} 1.0']
+    return "\n".join([*lines, f'vllm:kv_cache_usage_perc{{engine="0",model_name="m"}} {kv_share}', ""])
+
+
+async def test_the_servers_queue_and_cache_are_told_under_our_own_names(vllm, make_engine):
+    """What runs follow (`trainer.orchestrator.concurrency`) is the queue, wherever it stands."""
+    metrics = EngineMetrics()
+    engine = make_engine(metrics=metrics, sequences_max=64)
+    vllm.gate.clear()
+    tickets = [engine.submit(sequence(max_new=1)) for _ in range(5)]
+    while len(vllm.requests) < 5:
+        await asyncio.sleep(0)
+    await engine.look()
+    assert load_of([metrics.text().decode()]) == EngineLoad(5, 0, 0.0), "a server that says nothing has no queue"
+    vllm.metrics = busy(1, 2, kv_share=0.25)
+    await engine.look()
+    assert load_of([metrics.text().decode()]) == EngineLoad(2, 3, 0.25)
+    vllm.metrics = busy(9, kv_share=0.5, blocks="None")
+    await engine.look()
+    assert load_of([metrics.text().decode()]) == EngineLoad(0, 5, 0.25), "never more than there are"
+    vllm.metrics = None
+    vllm.gate.set()
+    await asyncio.gather(*(ticket.finished() for ticket in tickets))
+    await engine.look()
+    assert load_of([metrics.text().decode()]) == EngineLoad(0, 0, 0.25)
+
+
+async def test_a_server_that_serves_is_asked_again_and_again(monkeypatch, vllm, make_engine):
+    monkeypatch.setattr(vllm_engine, "LOOK_S", 0.0)
+    metrics = EngineMetrics()
+    engine = make_engine(metrics=metrics)
+    await engine.start()
+    vllm.metrics = busy(0, kv_share=0.5)
+    async with asyncio.timeout(5):
+        while load_of([metrics.text().decode()]).kv_share != 0.5:
+            await asyncio.sleep(0)
 
 
 async def test_end_tokens_end_a_sequence_and_are_part_of_it(make_engine, vllm):
