@@ -51,8 +51,8 @@ def document() -> str:
 
 def rows(model: type[BaseModel], prefix: str = "", known: dict[type[BaseModel], str] | None = None) -> Iterator[Row]:
     """One row per field, nested tables in their place; a table of a kind that was listed before is one row. A list of tables is
-    spelled `name.N`, one of tables by name `name.<name>`; where they are of several kinds, one kind follows the other, each beginning with its `type`. `known` says
-    where each kind of table was listed."""
+    spelled `name.N`, one of tables by name `name.<name>`; where they are of several kinds, one kind follows the other, each
+    beginning with its `type`. `known` says where each kind of table was listed."""
     known = {} if known is None else known
     for name, field in model.model_fields.items():
         tables, place = _tables_of(field.annotation)
