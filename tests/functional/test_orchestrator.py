@@ -17,6 +17,7 @@ from trainer.contracts.run_config import EvalConfig, RunConfig
 from trainer.orchestrator.__main__ import attend
 from trainer.orchestrator.control import ControlClient, internal_client
 from trainer.orchestrator.endings import StaleLease, first_ending
+from trainer.orchestrator.task_order import TaskOrder
 
 
 def run_config(**changes) -> RunConfig:
@@ -324,6 +325,31 @@ async def test_the_owner_can_end_a_run_and_it_leaves_a_checkpoint(tmp_path: Path
     last = max(place.control.steps())
     assert place.control.checkpoints == [last]
     assert place.control.versions[last].keep
+
+
+async def test_a_fork_goes_on_behind_the_others_tasks_and_tells_no_step_lost(tmp_path: Path):
+    """From the position that was reported with the checkpoint of step 2: tasks, steps and versions go on from there."""
+    async with world(run_spec(), tmp_path / "parent", mixed) as parent:
+        await attempt(parent)
+    position = parent.control.positions[2]
+    (taken,) = position.cursors.values()
+    spec = run_spec(position=position, resume_step=2)
+    seen: list[int] = []
+
+    async def noted(asked, runner):
+        seen.append(asked.task)
+        return await mixed(asked, runner)
+
+    async with world(spec, tmp_path / "fork", noted) as place:
+        place.trainer.results[spec.subject_id, 2] = {}  # as the trainer has it once it has taken the checkpoint
+        finish = await attempt(place)
+    assert finish.outcome == "completed"
+    assert sorted(place.control.steps()) == [3, 4] and place.control.of_kind("warning") == []
+    order = TaskOrder(seed=spec.run.seed, environment=next(iter(position.cursors)), tasks_count=50)
+    assert seen[0] in {order.index_at(taken + ahead) for ahead in range(4)}
+    assert not set(seen) & {order.index_at(done) for done in range(taken)}
+    (later,) = place.control.positions[4].cursors.values()
+    assert later > taken
 
 
 async def test_a_control_plane_that_is_away_for_a_moment_loses_nothing(tmp_path: Path):
