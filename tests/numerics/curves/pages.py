@@ -32,7 +32,7 @@ def _settings(settings: dict[str, Any]) -> str:
     options = "".join(f", `{name} = {value!r}`".replace("'", '"') for name, value in settings["options"].items())
     loss = f", `{settings['loss']}`" if settings["algorithm"] in {"grpo", "max_rl", "rae", "echo"} else ""
     where = f", {settings['turns']} turns" if settings["turns"] > 1 else ""
-    where += f", {settings['lag']} versions old" if settings["lag"] else ""
+    where += f", batches of lag {settings['lag']}" if settings["lag"] else ""
     size = f"{settings['steps']} × {settings['groups']} × {settings['group_size']}"
     return f"`{settings['algorithm']}`{loss}{options}{where}, {size}, lr {settings['learning_rate']:g}"
 

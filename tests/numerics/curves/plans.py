@@ -42,11 +42,11 @@ class Plan:
 
 
 PLANS = (
-    Plan("grpo", "grpo", ("reward",), steps=12, lag=2),
+    Plan("grpo", "grpo", ("reward",), steps=24, lag=1, learning_rate=2e-3),
     Plan("grpo-length", "grpo", ("reward",), options={"length_penalty": 0.1}),
-    Plan("ppo_clip", "grpo", ("reward",), loss="ppo_clip", steps=12, lag=2),
-    Plan("ipo", "grpo", ("reward",), loss="ipo", steps=12, lag=2),
-    Plan("reinforce", "grpo", ("reward",), loss="reinforce", steps=12, lag=2),
+    Plan("ppo_clip", "grpo", ("reward",), loss="ppo_clip", steps=24, lag=1, learning_rate=2e-3),
+    Plan("ipo", "grpo", ("reward",), loss="ipo", steps=24, lag=1, learning_rate=2e-3),
+    Plan("reinforce", "grpo", ("reward",), loss="reinforce", steps=24, lag=1, learning_rate=2e-3),
     Plan("max_rl", "max_rl", ("reward",)),
     Plan("rae", "rae", ("reward",)),
     Plan("echo", "echo", ("reward", "likelihood"), options={"alpha": 0.003}, groups=3, turns=2),
