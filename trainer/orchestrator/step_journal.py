@@ -39,7 +39,6 @@ class StepRecord(Wire):
     curricula: dict[str, CurriculumState] = {}
     wait_s: float = 0.0
 
-
     def position(self) -> RunPosition:
         """Where the run is in its data after this step."""
         return RunPosition.model_validate(self.model_dump(mode="json", include=set(RunPosition.model_fields)))
