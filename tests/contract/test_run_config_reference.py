@@ -24,3 +24,9 @@ def test_a_table_among_several_is_spelled_by_its_number_or_its_name():
     paths = {row.path for row in rows(RunConfig)}
     assert {"environments.N.group_rewards.N.weight", "environments.N.seats.<name>.temperature"} <= paths
     assert "environments.N.seats.<name>.model.…" in paths
+
+
+def test_a_row_is_one_line_and_names_only_limits_that_there_are():
+    found = list(rows(RunConfig))
+    assert [row.path for row in found if "\n" in row.meaning] == []
+    assert [row.path for row in found if "None" in row.limits] == []

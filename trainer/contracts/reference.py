@@ -58,10 +58,10 @@ def rows(model: type[BaseModel], prefix: str = "", known: dict[type[BaseModel], 
         tables, place = _tables_of(field.annotation)
         path = f"{prefix}{name}{place}"
         if not tables:
-            yield Row(path, _kind(field.annotation), _limits(field), _default(field), field.description or "")
+            yield Row(path, _kind(field.annotation), _limits(field), _default(field), _meaning(field))
         for inner in tables:
             if inner in known:
-                yield Row(f"{path}.…", f"as `{known[inner]}.…`", "", "", field.description or "")
+                yield Row(f"{path}.…", f"as `{known[inner]}.…`", "", "", _meaning(field))
             else:
                 known[inner] = path
                 yield from rows(inner, f"{path}.", known)
@@ -93,8 +93,14 @@ def _limits(field: FieldInfo) -> str:
     constraints = [*field.metadata]
     for part in (field.annotation, *get_args(field.annotation)):
         constraints += [entry for meta in getattr(part, "__metadata__", ()) for entry in getattr(meta, "metadata", [meta])]
-    found = [text.format(getattr(entry, key)) for entry in constraints for key, text in LIMITS.items() if hasattr(entry, key)]
-    return ", ".join(found)
+    # A constraint that sets one limit alone has the others as None.
+    found = [(text, getattr(entry, key, None)) for entry in constraints for key, text in LIMITS.items()]
+    return ", ".join(text.format(limit) for text, limit in found if limit is not None)
+
+
+def _meaning(field: FieldInfo) -> str:
+    """On one line, since a line break would end the table."""
+    return " ".join((field.description or "").split())
 
 
 def _default(field: FieldInfo) -> str:
