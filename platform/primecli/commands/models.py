@@ -1,4 +1,4 @@
-"""`prime models`: base models of the catalogue, with what training and inference cost."""
+"""`prime models`: base models of the catalogue, with what training and inference cost and what the pool can serve."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from primecli.client import Client
 from primecli.output import OutputFormat, OutputOption, usd
 from primecli.session import session_of
 
-app = typer.Typer(invoke_without_command=True, help="Base models and their prices.")
+app = typer.Typer(invoke_without_command=True, help="Base models, their prices and limits.")
 
 
 def trainable(client: Client) -> dict[str, Any]:
@@ -17,7 +17,7 @@ def trainable(client: Client) -> dict[str, Any]:
 
 
 def train_models(ctx: typer.Context, output: OutputOption = OutputFormat.TABLE) -> None:
-    """List the models that can be trained, with prices per million tokens."""
+    """List the models that can be trained, with prices per million tokens and limits."""
     cli = session_of(ctx, output)
     reply = trainable(cli.client)
     columns = [
@@ -25,6 +25,8 @@ def train_models(ctx: typer.Context, output: OutputOption = OutputFormat.TABLE) 
         ("training", lambda row: usd(row["trainingPricePerMtok"])),
         ("input", lambda row: usd(row["inferenceInputPricePerMtok"])),
         ("output", lambda row: usd(row["inferenceOutputPricePerMtok"])),
+        ("context", lambda row: row.get("contextTokens")),
+        ("highest rank", lambda row: row.get("rankMax")),
         ("full", lambda row: row.get("atCapacity", False)),
     ]
     cli.terminal.table(reply, reply["models"], columns, empty="the catalogue is empty")
@@ -32,5 +34,5 @@ def train_models(ctx: typer.Context, output: OutputOption = OutputFormat.TABLE) 
 
 @app.callback()
 def models(ctx: typer.Context, output: OutputOption = OutputFormat.TABLE) -> None:
-    """List the models that can be trained, with prices per million tokens."""
+    """List the models that can be trained, with prices per million tokens and limits."""
     train_models(ctx, output)

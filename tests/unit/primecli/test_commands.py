@@ -50,6 +50,13 @@ def training(server: StubServer) -> StubServer:
     return server
 
 
+def test_models_tells_the_limits_that_a_refusal_points_to(server):
+    server.routes["GET", "/api/v1/rft/models"] = {"models": [MODELS["models"][0] | {"contextTokens": 2048, "rankMax": 64}]}
+    heads, row = (line.split("  ") for line in server.run("models").stdout.splitlines() if line.strip())
+    told = dict(zip([head.strip() for head in heads if head.strip()], [cell.strip() for cell in row if cell.strip()], strict=False))
+    assert (told["context"], told["highest rank"]) == ("2048", "64")
+
+
 class TestEnvironmentNames:
     BADGE = {"data": {"version": "0.1.0", "badge": "GREEN", "verdict": None}}
 
