@@ -84,6 +84,12 @@ def test_what_the_moments_are_about_cannot_be_changed_and_each_field_is_named(me
     assert refused_fields(forked(client_of(member), committed(member, parent, 22), surprise=1)) == ["surprise"]
 
 
+def test_another_checkpoint_than_the_addresss_is_refused_by_its_field(member, parent, client_of):
+    checkpoint, other = committed(member, parent), committed(member, parent, step=30)
+    assert refused_fields(forked(client_of(member), checkpoint, checkpoint_id=other.id)) == ["checkpoint_id"]
+    assert forked(client_of(member), checkpoint, checkpoint_id=checkpoint.id).status_code == 200
+
+
 def test_a_checkpoint_that_does_not_tell_its_place_is_refused_with_the_way_out(member, parent, client_of):
     answer = forked(client_of(member), committed(member, parent, position=None))
     assert answer.status_code == 409 and "checkpoint_id" in answer.json()["hint"]

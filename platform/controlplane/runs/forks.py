@@ -59,6 +59,8 @@ def origin_of(actor: Actor, checkpoint_id: str, changes: Any) -> Origin:
         )
     if not isinstance(changes, Mapping):
         raise Invalid(("body",), "the body must be a JSON object")
+    if changes.get("checkpoint_id", checkpoint.id) != checkpoint.id:
+        raise Invalid(("body", "checkpoint_id"), "a fork goes on from the checkpoint of its address; leave this out")
     secrets = [{"key": key, "value": value} for key, value in unseal(run.sealed_secrets).items()]
     inherited = {name: value for name, value in run.config.items() if value is not None} | {
         "name": f"{run.name[: NAME_LENGTH_MAX - 5]}-fork",
