@@ -189,7 +189,12 @@ def _resolve(cli: Session, project: Project, visibility: str | None, owner: str 
         body["team_id"] = cli.config.team_id
     elif upstream := read_push_record(project.root).get("owner"):
         body["owner_slug"] = upstream
-    found = cli.client.post(f"{HUB}/resolve", body)["data"]
+    try:
+        found = cli.client.post(f"{HUB}/resolve", body)["data"]
+    except CliError as error:
+        if error.exit_code is ExitCode.NOT_FOUND and not owner and "owner_slug" in body:
+            error.hint = f"This folder was pushed to or pulled from {body['owner_slug']} before; --owner names yours."
+        raise
     return {"name": project.name, **found}
 
 

@@ -1,10 +1,12 @@
 """Commands against a server in memory: what they ask for, what they print, and how they exit."""
 
 import json
+import re
 
 import httpx
 import pytest
 
+from primecli.packaging import write_push_record
 from tests.unit.primecli.stub_server import StubServer, events, problem
 
 TOML = """
@@ -52,9 +54,19 @@ def training(server: StubServer) -> StubServer:
 
 def test_models_tells_the_limits_that_a_refusal_points_to(server):
     server.routes["GET", "/api/v1/rft/models"] = {"models": [MODELS["models"][0] | {"contextTokens": 2048, "rankMax": 64}]}
-    heads, row = (line.split("  ") for line in server.run("models").stdout.splitlines() if line.strip())
-    told = dict(zip([head.strip() for head in heads if head.strip()], [cell.strip() for cell in row if cell.strip()], strict=False))
+    heads, row = (re.split(r"  +", line.strip()) for line in server.run("models").stdout.splitlines() if line.strip())
+    told = dict(zip(heads, row, strict=True))
     assert (told["context"], told["highest rank"]) == ("2048", "64")
+
+
+def test_a_folder_that_was_pushed_under_another_account_says_so(server, tmp_path):
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "sums"\nversion = "0.1.0"\n')
+    (tmp_path / "sums.py").touch()
+    write_push_record(tmp_path, {"owner": "ada"})
+    refused = server.run("push", str(tmp_path))
+    assert refused.exit_code == 3
+    assert "pushed to or pulled from ada before; --owner names yours" in " ".join(refused.stderr.split())
+    assert "pulled" not in server.run("push", str(tmp_path), "--owner", "me").stderr
 
 
 class TestEnvironmentNames:
