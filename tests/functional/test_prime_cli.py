@@ -172,7 +172,7 @@ def test_keys_teams_and_the_wallet(person):
     before = ada.json("wallet")["balance_usd"]
     ada("wallet", "top-up", "5")
     assert ada.json("wallet")["balance_usd"] == before + 5
-    assert ada.json("wallet", "usage")["lines"] == []
+    assert ada.json("wallet", "usage")["items"] == []
 
     team = ada.json("teams", "create", "Lab", "--slug", "lab")["data"]
     ada("teams", "switch", "lab")
