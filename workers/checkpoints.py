@@ -1,7 +1,7 @@
 """Drops the checkpoints that runs' plans no longer keep: the rows first, then the files.
 
 The manifest goes before the files, so that a process that is killed in between leaves a folder that counts for nothing and that
-the next sweep removes.
+the next sweep removes. Refuses to know which ones: the app of runs retires them.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Starts exports, a few at a time, and removes what has expired."""
+"""Starts exports, a few at a time, and removes what has expired. Knows when; refuses to know how one is built."""
 
 from controlplane.adapters import exports
 from controlplane.adapters.queries import unbuilt_exports

@@ -2,7 +2,8 @@
 
 Two steps, each safe to repeat. A checkpoint is *retired* in one transaction: nobody can begin from it from then on. Its files go
 afterwards (`workers/checkpoints.py`). The newest one stays whatever the plan says, since the run itself goes on from it; so does
-one that a run which is not over was told to begin from. Deployments need none: they are made of adapter versions.
+one that a run which is not over was told to begin from. Deployments need none: they are made of adapter versions. Refuses to know
+files and folders.
 """
 
 from django.db import transaction

@@ -109,6 +109,7 @@ async def test_a_server_that_serves_is_asked_again_and_again(monkeypatch, vllm, 
     async with asyncio.timeout(5):
         while load_of([metrics.text().decode()]).kv_share != 0.5:
             await asyncio.sleep(0)
+    assert load_of([metrics.text().decode()]).kv_share == 0.5
 
 
 async def test_end_tokens_end_a_sequence_and_are_part_of_it(make_engine, vllm):
