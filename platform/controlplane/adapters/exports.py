@@ -1,7 +1,8 @@
 """Exports from the wish to their end: asked for, built by leased work, kept for a while, removed.
 
 Writes rows; each function is one transaction, or part of the one that proves a lease. The files lie in the object store as parts
-under `exports/EXPORT/SHA256/N`: named by their content, so that sending one again replaces it by itself. Refuses to know what is in them: the trainer's host writes and names them.
+under `exports/EXPORT/SHA256/N`: named by their content, so that sending one again replaces it by itself.
+Refuses to know what is in them: the trainer's host writes and names them.
 """
 
 from collections.abc import Iterator, Mapping
