@@ -16,6 +16,9 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[1]
 REPORTS = REPOSITORY / "reports"
 SUITES = ("unit", "contract", "functional", "security", "reliability", "numerics", "e2e")
+# A test of these has its session's services to itself and no more than one busy core: two processes share the suite.
+SHARED = {"unit", "contract", "functional", "security", "numerics"}
+IN_TWO_PROCESSES = ["-n", "2", "--dist", "worksteal"]
 NO_TESTS_COLLECTED = 5
 
 
@@ -30,12 +33,14 @@ class Result:
 
 
 def run_suite(suite: str, *, heavy: bool, extra: list[str]) -> Result:
-    """One pytest process per suite: a suite's database and threads cannot leak into the next."""
+    """One pytest session per suite: a suite's database and threads cannot leak into the next."""
     report = REPORTS / f"tests-{suite}.xml"
     report.unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", f"tests/{suite}", f"--junitxml={report}", "-p", "no:cacheprovider", *extra]
     if not heavy:
         command += ["-m", "not heavy"]
+    if suite in SHARED:
+        command += IN_TWO_PROCESSES
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive", "TOKENIZERS_PARALLELISM": "false"}
     began = time.monotonic()
     code = subprocess.run(command, cwd=REPOSITORY, env=environment, check=False).returncode
