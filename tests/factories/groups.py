@@ -1,7 +1,7 @@
 """Groups as algorithms see them, made for tests without an orchestrator."""
 
 from trainer.algorithms import GroupView, RolloutView, SeatView
-from trainer.orchestrator.branches import Branch
+from trainer.orchestrator.rollouts.branches import Branch
 
 
 def make_stream(*spans: tuple[int, bool]) -> Branch:

@@ -6,9 +6,9 @@ from functools import partial
 from trainer.algorithms.protocol import per_stream, policy_gradient
 from trainer.contracts.base import new_id
 from trainer.contracts.rollouts import TraceReport
-from trainer.orchestrator.group_views import GroupStudy
-from trainer.orchestrator.groups import Group, Rollout, RolloutOutcome, Trace
-from trainer.orchestrator.sessions import Call
+from trainer.orchestrator.groups.views import GroupStudy
+from trainer.orchestrator.proxy.sessions import Call
+from trainer.orchestrator.rollouts.rollout import Group, Rollout, RolloutOutcome, Trace
 
 
 def make_call(prompt_ids=(1, 2), token_ids=(3, 4), **changes) -> Call:

@@ -7,7 +7,7 @@ import pytest
 from tests.factories.model_socket import FakeEngine
 from tests.factories.rollouts import make_call
 from tests.fixtures.runner import ReleaseMaker, running
-from trainer.orchestrator.branches import merge_calls
+from trainer.orchestrator.rollouts.branches import merge_calls
 
 pytestmark = pytest.mark.timeout(300)
 

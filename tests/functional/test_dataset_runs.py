@@ -12,7 +12,7 @@ from tests.fixtures.orchestrator_world import World, world
 from tests.functional.test_orchestrator import attempt, mixed, run_config, run_spec
 from trainer.contracts.base import new_id
 from trainer.contracts.internal import AttemptSpec
-from trainer.orchestrator.endings import StaleLease, first_ending
+from trainer.orchestrator.attempt.endings import StaleLease, first_ending
 
 
 def file_of(*rows: dict) -> bytes:

@@ -18,15 +18,15 @@ from trainer.contracts.generation import GenerateReply, GenerateRequest, Samplin
 from trainer.contracts.internal import ServedModel
 from trainer.inference.assembly import torch_service
 from trainer.inference.server import make_app
-from trainer.orchestrator.engine_client import Engines
-from trainer.orchestrator.engine_gate import EngineGate
-from trainer.orchestrator.link import Link
-from trainer.orchestrator.model_requests import Pins
-from trainer.orchestrator.policies import Policy, PolicyTable
-from trainer.orchestrator.publishing import load_served
-from trainer.orchestrator.references import EngineReference
-from trainer.orchestrator.services import Service, pool_client
-from trainer.orchestrator.token_texts import TokenTexts
+from trainer.orchestrator.attempt.services import Service, pool_client
+from trainer.orchestrator.engines.client import Engines
+from trainer.orchestrator.engines.gate import EngineGate
+from trainer.orchestrator.engines.policies import Policy, PolicyTable
+from trainer.orchestrator.engines.publishing import load_served
+from trainer.orchestrator.groups.references import EngineReference
+from trainer.orchestrator.proxy.model_requests import Pins
+from trainer.orchestrator.proxy.token_texts import TokenTexts
+from trainer.orchestrator.transport.link import Link
 
 EXPERT = f"{new_id()}.v7"
 

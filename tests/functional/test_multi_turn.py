@@ -16,7 +16,7 @@ from tests.factories.model_socket import CALL_CLOSES, CALL_OPENS, END_OF_TURN, F
 from tests.factories.rollouts import make_call
 from tests.fixtures.runner import RunningEnvironment, running
 from trainer.contracts.catalogue import BaseModelSpec, load_catalogue, model_folder
-from trainer.orchestrator.branches import Branches, merge_calls
+from trainer.orchestrator.rollouts.branches import Branches, merge_calls
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300)]
 

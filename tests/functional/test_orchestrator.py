@@ -15,9 +15,9 @@ from trainer.contracts.internal import AttemptSpec, Finish, ServedModel
 from trainer.contracts.rollouts import RolloutEnd, TenantError, TraceReport
 from trainer.contracts.run_config import EvalConfig, RunConfig
 from trainer.orchestrator.__main__ import attend
-from trainer.orchestrator.control import ControlClient, internal_client
-from trainer.orchestrator.endings import StaleLease, first_ending
-from trainer.orchestrator.task_order import TaskOrder
+from trainer.orchestrator.attempt.control import ControlClient, internal_client
+from trainer.orchestrator.attempt.endings import StaleLease, first_ending
+from trainer.orchestrator.environments.task_order import TaskOrder
 
 
 def run_config(**changes) -> RunConfig:

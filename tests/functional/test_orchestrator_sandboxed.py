@@ -21,7 +21,7 @@ from trainer.contracts.base import new_id
 from trainer.contracts.internal import AttemptSpec, Finish, ServedModel
 from trainer.contracts.rollouts import ReleaseSpec
 from trainer.orchestrator.__main__ import attend
-from trainer.orchestrator.control import ControlClient, internal_client
+from trainer.orchestrator.attempt.control import ControlClient, internal_client
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -9,13 +9,13 @@ import httpx
 
 from tests.fixtures.orchestrator_world import BASE_DIGEST, Engine, serve
 from trainer.contracts.rollouts import SEAT_HEADER
-from trainer.orchestrator.engine_gate import EngineGate
-from trainer.orchestrator.link import Link
-from trainer.orchestrator.model_requests import Pins, SeatPins
-from trainer.orchestrator.policies import Policy, PolicyTable
-from trainer.orchestrator.rollout_artifacts import RolloutArtifacts
-from trainer.orchestrator.rollout_proxy import RolloutProxy
-from trainer.orchestrator.sessions import SessionBook
+from trainer.orchestrator.engines.gate import EngineGate
+from trainer.orchestrator.engines.policies import Policy, PolicyTable
+from trainer.orchestrator.proxy.artifacts import RolloutArtifacts
+from trainer.orchestrator.proxy.model_requests import Pins, SeatPins
+from trainer.orchestrator.proxy.server import RolloutProxy
+from trainer.orchestrator.proxy.sessions import SessionBook
+from trainer.orchestrator.transport.link import Link
 
 HEADERS = {"X-Session-ID": "trace-1"}
 GENERATE = {"model": "tiny", "token_ids": [1, 2, 3], "cache_salt": "theirs", "sampling_params": {"max_tokens": 9}}

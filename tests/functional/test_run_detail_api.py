@@ -28,9 +28,9 @@ from trainer.contracts.base import new_id
 from trainer.contracts.events import EventKind
 from trainer.contracts.internal import EventBatch, EventIn, RolloutBatch
 from trainer.contracts.toml_config import translate
-from trainer.orchestrator.groups import Accounted
-from trainer.orchestrator.rollout_records import rollout_batch
-from trainer.orchestrator.step_metrics import cut_metrics
+from trainer.orchestrator.rollouts.records import rollout_batch
+from trainer.orchestrator.rollouts.rollout import Accounted
+from trainer.orchestrator.steps.metrics import cut_metrics
 
 __all__ = ["client", "report", "run"]
 pytestmark = pytest.mark.django_db

@@ -16,9 +16,9 @@ from trainer.contracts.datasets import DatasetKind, parse_row
 from trainer.contracts.run_config import RunConfig
 from trainer.contracts.training import OptimizerSpec
 from trainer.inference.text import TextCodec
-from trainer.orchestrator.dataset_feed import DatasetFeed
-from trainer.orchestrator.dataset_rows import DatasetRows
-from trainer.orchestrator.row_rendering import RowRenderer
+from trainer.orchestrator.datasets.feed import DatasetFeed
+from trainer.orchestrator.datasets.rendering import RowRenderer
+from trainer.orchestrator.datasets.rows import DatasetRows
 
 RUN = run_id("rows")
 STEPS = 12

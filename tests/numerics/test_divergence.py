@@ -3,7 +3,7 @@
 import pytest
 
 from tests.numerics.lagged_training import lagged_metrics
-from trainer.orchestrator.divergence import DivergenceAlarm
+from trainer.orchestrator.steps.divergence import DivergenceAlarm
 
 
 @pytest.mark.timeout(300)

@@ -1,6 +1,6 @@
 """Which rollouts a run may leave out of its batches, and from which thresholds on.
 
-Knows names, limits and defaults. What is looked for stands in `trainer.orchestrator.rollout_filters`.
+Knows names, limits and defaults. What is looked for stands in `trainer.orchestrator.groups.filters`.
 """
 
 from typing import Annotated, Literal

@@ -17,16 +17,16 @@ import uvloop
 
 from trainer.contracts.events import FailureCode
 from trainer.contracts.internal import ATTEMPT_TOKEN_VARIABLE, INTERNAL_URL_VARIABLE, Finish
-from trainer.orchestrator.control import ControlClient, internal_client
-from trainer.orchestrator.endings import AttemptOver, StaleLease, failed, first_ending
-from trainer.orchestrator.eval import run_evaluation
+from trainer.orchestrator.attempt.control import ControlClient, internal_client
+from trainer.orchestrator.attempt.endings import AttemptOver, StaleLease, failed, first_ending
+from trainer.orchestrator.attempt.heartbeat import Desire, Status, keep_beating
+from trainer.orchestrator.attempt.reporting import Reporter
+from trainer.orchestrator.attempt.services import pool_client
+from trainer.orchestrator.environments.runner_start import runner_starter
 from trainer.orchestrator.exporting import export_version
-from trainer.orchestrator.heartbeat import Desire, Status, keep_beating
+from trainer.orchestrator.hosted_eval import run_evaluation
 from trainer.orchestrator.release_check import check_release
-from trainer.orchestrator.reporting import Reporter
-from trainer.orchestrator.run_setup import run_training
-from trainer.orchestrator.runner_start import runner_starter
-from trainer.orchestrator.services import pool_client
+from trainer.orchestrator.run.setup import run_training
 from trainer.orchestrator.workplace import Starter, Workplace
 
 POOL_TOKEN_VARIABLE = "ROOTSTOCK_POOL_TOKEN"

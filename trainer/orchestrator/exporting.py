@@ -12,8 +12,8 @@ from trainer.contracts.adapters import FileEntry
 from trainer.contracts.events import Component, FailureCode
 from trainer.contracts.exports import PART_BYTES, ExportRequest, ExportWritten, parts_of
 from trainer.contracts.internal import Finish
-from trainer.orchestrator.endings import failed
-from trainer.orchestrator.services import error_code
+from trainer.orchestrator.attempt.endings import failed
+from trainer.orchestrator.attempt.services import error_code
 from trainer.orchestrator.workplace import Workplace
 
 

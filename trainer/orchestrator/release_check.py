@@ -12,15 +12,15 @@ from trainer.contracts.catalogue import model_folder
 from trainer.contracts.events import FailureCode
 from trainer.contracts.internal import Finish, ReleaseVerdict
 from trainer.contracts.rollouts import MODEL_SOCKET, RolloutEnd, RolloutRequest, RolloutSampling, RunnerLimits, TenantError
-from trainer.orchestrator.canned_engine import DIGEST, CannedEngine
-from trainer.orchestrator.endings import AttemptOver, failed
-from trainer.orchestrator.engine_gate import EngineGate
-from trainer.orchestrator.environments import Environment
-from trainer.orchestrator.link import Link
-from trainer.orchestrator.policies import Policy
-from trainer.orchestrator.runner_client import RunnerSilent
-from trainer.orchestrator.unix_server import serve_unix
-from trainer.orchestrator.verdicts import judge
+from trainer.orchestrator.attempt.endings import AttemptOver, failed
+from trainer.orchestrator.engines.canned import DIGEST, CannedEngine
+from trainer.orchestrator.engines.gate import EngineGate
+from trainer.orchestrator.engines.policies import Policy
+from trainer.orchestrator.environments.environment import Environment
+from trainer.orchestrator.environments.runner_client import RunnerSilent
+from trainer.orchestrator.rollouts.verdicts import judge
+from trainer.orchestrator.transport.link import Link
+from trainer.orchestrator.transport.unix_server import serve_unix
 from trainer.orchestrator.workplace import Workplace
 from trainer.sandboxing.runners import runner_folder
 

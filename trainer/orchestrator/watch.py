@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from trainer.contracts.events import Component, FailureCode
-from trainer.orchestrator.endings import AttemptOver, failed
-from trainer.orchestrator.engine_gate import EngineGate
-from trainer.orchestrator.evaluation import INFRASTRUCTURE_TRIES
-from trainer.orchestrator.services import CALL_TIMEOUT_S, GIVE_UP_S
-from trainer.orchestrator.silence import SilenceNotice
+from trainer.orchestrator.attempt.endings import AttemptOver, failed
+from trainer.orchestrator.attempt.services import CALL_TIMEOUT_S, GIVE_UP_S
+from trainer.orchestrator.attempt.silence import SilenceNotice
+from trainer.orchestrator.engines.gate import EngineGate
+from trainer.orchestrator.evals.playing import INFRASTRUCTURE_TRIES
 from trainer.orchestrator.workplace import Workplace
 
 WATCH_S = 5.0

@@ -16,24 +16,24 @@ from trainer.contracts.catalogue import model_folder
 from trainer.contracts.events import Component, FailureCode
 from trainer.contracts.internal import AttemptSpec, PoolSpec, UsageBatch
 from trainer.contracts.rollouts import ReleaseSpec, RunnerLimits, SeatModel
-from trainer.orchestrator.control import ControlClient
-from trainer.orchestrator.endings import failed
-from trainer.orchestrator.engine_client import Engines
-from trainer.orchestrator.engine_gate import EngineGate
-from trainer.orchestrator.heartbeat import Desire, Status
-from trainer.orchestrator.link import Link
-from trainer.orchestrator.model_requests import Pins, SeatPins
-from trainer.orchestrator.policies import PolicyTable
-from trainer.orchestrator.recordings import AnyEnvironment
-from trainer.orchestrator.reporting import Reporter
-from trainer.orchestrator.rollout_artifacts import RolloutArtifacts
-from trainer.orchestrator.rollout_proxy import RolloutProxy
-from trainer.orchestrator.runner_life import StartRunner
-from trainer.orchestrator.runner_start import runner_starter
-from trainer.orchestrator.services import Service, pool_headers
-from trainer.orchestrator.sessions import SessionBook
-from trainer.orchestrator.silence import EnginePulse, SilenceNotice, TrainerPulse
-from trainer.orchestrator.token_texts import TokenTexts
+from trainer.orchestrator.attempt.control import ControlClient
+from trainer.orchestrator.attempt.endings import failed
+from trainer.orchestrator.attempt.heartbeat import Desire, Status
+from trainer.orchestrator.attempt.reporting import Reporter
+from trainer.orchestrator.attempt.services import Service, pool_headers
+from trainer.orchestrator.attempt.silence import EnginePulse, SilenceNotice, TrainerPulse
+from trainer.orchestrator.engines.client import Engines
+from trainer.orchestrator.engines.gate import EngineGate
+from trainer.orchestrator.engines.policies import PolicyTable
+from trainer.orchestrator.environments.recordings import AnyEnvironment
+from trainer.orchestrator.environments.runner_life import StartRunner
+from trainer.orchestrator.environments.runner_start import runner_starter
+from trainer.orchestrator.proxy.artifacts import RolloutArtifacts
+from trainer.orchestrator.proxy.model_requests import Pins, SeatPins
+from trainer.orchestrator.proxy.server import RolloutProxy
+from trainer.orchestrator.proxy.sessions import SessionBook
+from trainer.orchestrator.proxy.token_texts import TokenTexts
+from trainer.orchestrator.transport.link import Link
 
 Starter = Callable[..., StartRunner]
 """The shape of `runner_starter`."""

@@ -12,8 +12,8 @@ from tests.numerics.recorded import WEIGHTS, recorded
 from trainer.contracts.events import FailureCode
 from trainer.contracts.exports import ExportOrder
 from trainer.orchestrator import exporting
-from trainer.orchestrator.endings import AttemptOver
-from trainer.orchestrator.services import Service
+from trainer.orchestrator.attempt.endings import AttemptOver
+from trainer.orchestrator.attempt.services import Service
 
 EXPORT = "cexport" + "0" * 18
 

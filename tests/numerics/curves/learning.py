@@ -31,12 +31,12 @@ from trainer.contracts.samples import TrainBatch
 from trainer.contracts.training import LossSpec, OptimizerSpec
 from trainer.core.pool import Pool
 from trainer.inference.text import TextCodec
-from trainer.orchestrator.batches import cut_batch
-from trainer.orchestrator.dataset_feed import DatasetFeed
-from trainer.orchestrator.dataset_rows import DatasetRows
-from trainer.orchestrator.group_views import GroupStudy
-from trainer.orchestrator.groups import Group
-from trainer.orchestrator.row_rendering import RowRenderer
+from trainer.orchestrator.datasets.feed import DatasetFeed
+from trainer.orchestrator.datasets.rendering import RowRenderer
+from trainer.orchestrator.datasets.rows import DatasetRows
+from trainer.orchestrator.groups.views import GroupStudy
+from trainer.orchestrator.rollouts.rollout import Group
+from trainer.orchestrator.steps.batches import cut_batch
 
 TEACHER = run_id("teacher")
 ROWS_HELD_OUT = 16

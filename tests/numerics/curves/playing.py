@@ -18,7 +18,7 @@ from trainer.core.layout import lay_out
 from trainer.core.pool import Pool
 from trainer.models.tiny_recipe.lessons import RULES, Turn, prompt_of, question
 from trainer.models.tiny_recipe.tokenizer import NEWLINE, TURN_END, TURN_START, decode, encode
-from trainer.orchestrator.sessions import Call
+from trainer.orchestrator.proxy.sessions import Call
 
 REPLY_MAX, HELD_OUT_REPEAT = 7, 4
 # Digits from 1: where a digit is 0, sum and maximum agree.

@@ -1,4 +1,4 @@
-/** Which charts a run has, from the names of its metrics (trainer/orchestrator/step_metrics.py). Pure: numbers in, drawings out. */
+/** Which charts a run has, from the names of its metrics (trainer/orchestrator/steps/metrics.py). Pure: numbers in, drawings out. */
 import type { RunEvent } from "../../api/use-run-events";
 import type { ChartLine, Drawing, LineColour } from "../../design/chart-plot";
 import { words } from "../../design/format";

@@ -7,7 +7,7 @@ from trainer.contracts.samples import TrainBatch, TrainSample
 from trainer.core.errors import BadBatch
 from trainer.core.losses import TALLY, metrics_of
 from trainer.core.streams import read_batch, staleness_of
-from trainer.orchestrator.step_metrics import cut_metrics
+from trainer.orchestrator.steps.metrics import cut_metrics
 
 RUN = "c" + "a" * 24
 

@@ -16,7 +16,7 @@ from trainer.inference.sequence import FinishReason, Sequence
 from trainer.inference.vllm import engine as vllm_engine
 from trainer.inference.vllm.adapters import AdapterFolder, FolderReader, LoadedAdapters
 from trainer.inference.vllm.engine import VllmEngine
-from trainer.orchestrator.concurrency import EngineLoad, load_of
+from trainer.orchestrator.engines.concurrency import EngineLoad, load_of
 
 BASE = AdapterIdentity(name="random", digest="0" * 64)
 ZERO = AdapterFolder("zero", 8, Path("/zero"))
@@ -78,7 +78,7 @@ def busy(*waiting: int, kv_share: float, blocks: str = "200") -> str:
 
 
 async def test_the_servers_queue_and_cache_are_told_under_our_own_names(vllm, make_engine):
-    """What runs follow (`trainer.orchestrator.concurrency`) is the queue, wherever it stands."""
+    """What runs follow (`trainer.orchestrator.engines.concurrency`) is the queue, wherever it stands."""
     metrics = EngineMetrics()
     engine = make_engine(metrics=metrics, sequences_max=64)
     vllm.gate.clear()

@@ -18,7 +18,7 @@ from tests.fixtures.virtual_time import run_virtually
 from trainer.contracts.internal import Finish
 from trainer.contracts.rollouts import RolloutEnd, RolloutRequest
 from trainer.contracts.run_config import RunConfig
-from trainer.orchestrator.runner_client import RunnerSilent
+from trainer.orchestrator.environments.runner_client import RunnerSilent
 
 STEPS, BATCH, SIZE = 6, 8, 4
 FAILURES = ("failed", "incomplete", "deadline", "silent")

@@ -26,9 +26,9 @@ from trainer.contracts.internal import Finish
 from trainer.contracts.rollouts import GroupScoreRequest, GroupScores, RolloutEnd, RolloutRequest, TenantError
 from trainer.contracts.run_config import RunConfig
 from trainer.orchestrator import workplace
-from trainer.orchestrator.endings import StaleLease
-from trainer.orchestrator.engine_gate import EngineGate
-from trainer.orchestrator.runner_client import RunnerClient, RunnerSilent
+from trainer.orchestrator.attempt.endings import StaleLease
+from trainer.orchestrator.engines.gate import EngineGate
+from trainer.orchestrator.environments.runner_client import RunnerClient, RunnerSilent
 
 GENERATE, CHAT = "/inference/v1/generate", "/v1/chat/completions"
 SAID = 2

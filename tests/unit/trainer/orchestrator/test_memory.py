@@ -15,7 +15,7 @@ from tests.fixtures.scripted_run import ScriptedEnvironment, ScriptedRun, good
 from tests.fixtures.virtual_time import run_virtually
 from trainer.contracts.rollouts import RolloutEnd, RolloutRequest
 from trainer.contracts.run_config import RunConfig
-from trainer.orchestrator.runner_client import RunnerSilent
+from trainer.orchestrator.environments.runner_client import RunnerSilent
 
 BATCH, SIZE = 128, 4
 TOKENS = tuple(range(2, 34))

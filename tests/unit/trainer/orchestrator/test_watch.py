@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from trainer.contracts.events import Component, FailureCode
-from trainer.orchestrator.environments import held_up_by
-from trainer.orchestrator.heartbeat import Status
-from trainer.orchestrator.sessions import SessionBook
+from trainer.orchestrator.attempt.heartbeat import Status
+from trainer.orchestrator.environments.environment import held_up_by
+from trainer.orchestrator.proxy.sessions import SessionBook
 from trainer.orchestrator.watch import WATCH_S, Watch, silence_limits_s
 
 ROLLOUT_S = 60.0

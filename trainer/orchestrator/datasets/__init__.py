@@ -1,0 +1,1 @@
+"""Rows that are learnt from without playing an environment."""

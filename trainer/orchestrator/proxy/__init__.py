@@ -1,0 +1,1 @@
+"""The only model endpoint of a sandbox, and everything that was seen there."""

@@ -1,0 +1,1 @@
+"""A training run: all parts wired, and the loop that drives them."""

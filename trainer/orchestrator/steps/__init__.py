@@ -1,0 +1,1 @@
+"""From groups to committed optimizer steps: batch, journal, figures, report."""
