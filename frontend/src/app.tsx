@@ -23,6 +23,7 @@ const ModelsPage = page(async () => (await import("./pages/models")).ModelsPage)
 const ChatPage = page(async () => (await import("./pages/chat")).ChatPage);
 const EvaluationsPage = page(async () => (await import("./pages/evaluations")).EvaluationsPage);
 const EvaluationPage = page(async () => (await import("./pages/evaluation")).EvaluationPage);
+const ComparisonPage = page(async () => (await import("./pages/comparison")).ComparisonPage);
 const BillingPage = page(async () => (await import("./pages/billing")).BillingPage);
 const KeysPage = page(async () => (await import("./pages/keys")).KeysPage);
 const TeamPage = page(async () => (await import("./pages/team")).TeamPage);
@@ -60,6 +61,7 @@ function Pages() {
         <Route path="/runs" element={<RunsPage />} />
         <Route path="/runs/:id/*" element={<RunPage />} />
         <Route path="/evaluations" element={<EvaluationsPage />} />
+        <Route path="/evaluations/compare" element={<ComparisonPage />} />
         <Route path="/evaluations/:id" element={<EvaluationPage />} />
         <Route path="/models" element={<ModelsPage />} />
         <Route path="/chat" element={<ChatPage />} />

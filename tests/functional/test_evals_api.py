@@ -19,7 +19,7 @@ from tests.factories.runs import fresh, lease_evaluation, make_evaluation, make_
 from tests.factories.teams import make_member, without_names
 from trainer.contracts.base import new_id
 from trainer.contracts.events import EventKind
-from trainer.contracts.internal import EvalResult, EventBatch, EventIn, Finish, Heartbeat, RolloutBatch, RolloutSummary
+from trainer.contracts.internal import EventBatch, EventIn, Finish, Heartbeat, RolloutBatch, RolloutSummary
 
 pytestmark = pytest.mark.django_db
 HOSTED, EVALUATIONS = "/api/v1/hosted-evaluations", "/api/v1/evaluations"
@@ -54,21 +54,23 @@ class Holder:
                 release_lease(held.lease, reason="finished")
             return answer
 
-    def rollouts(self, number: int, *rewards: float) -> int:
-        batch = rollout_batch(number, *rewards)
+    def rollouts(self, number: int, *rewards: float | None, first_task: int = 0) -> int:
+        batch = rollout_batch(number, *rewards, first_task=first_task)
         with acting_as_system(), proven(self.token) as held:
             return held.subject.on_rollouts(held.row, held.lease, batch, store_body(held.lease, batch))
 
 
-def rollout_batch(number: int, *rewards: float) -> RolloutBatch:
+def rollout_batch(number: int, *rewards: float | None, first_task: int = 0) -> RolloutBatch:
+    """One rollout a task, from `first_task` on; one without a reward is a failure of ours."""
     counts = {"policy_version_min": 0, "policy_version_max": 0, "turns": 1, "input_tokens": 3, "output_tokens": 2}
     rows = [
         RolloutSummary(
             rollout_id=f"{number}-{index}",
             group_id="g",
             environment="ann-lab/rules",
-            task=index,
-            state="ok",
+            task=first_task + index,
+            state="infrastructure" if reward is None else "ok",
+            metrics={} if reward is None else {"correct": reward},
             reward=reward,
             trained=False,
             billed=True,
@@ -150,13 +152,13 @@ def test_from_lease_to_result(client, ann, pool):
     at = datetime.now(UTC)
     line = EventIn(sequence=1, kind=EventKind.LOG, at=at, payload={"message": "warming up", "level": "info"})
     assert [holder.do("on_events", EventBatch(events=[line])) for _ in range(2)] == [1, 0]
-    assert [holder.rollouts(0, 1.0, 0.0), holder.rollouts(0, 1.0, 0.0), holder.rollouts(1, 1.0)] == [2, 0, 1]
+    assert [holder.rollouts(0, 1.0, 0.0), holder.rollouts(0, 1.0, 0.0), holder.rollouts(1, 1.0, first_task=2)] == [2, 0, 1]
     assert client.get(f"{EVALUATIONS}/{evaluation.id}").json()["status"] == "RUNNING"
-    result = EvalResult(reward_mean=0.66, reward_ci95=(0.2, 1.0), rollouts=3, failed=0, metrics={"correct": 0.66})
-    holder.do("on_finish", Finish(outcome="completed", eval_result=result))
+    holder.do("on_finish", Finish(outcome="completed"))
     found = client.get(f"{EVALUATIONS}/{evaluation.id}").json()
-    assert (found["status"], found["avg_score"], found["total_samples"]) == ("COMPLETED", 0.66, 3)
-    assert found["metrics"]["correct"] == 0.66
+    assert (found["status"], found["total_samples"]) == ("COMPLETED", 3)
+    assert found["avg_score"] == found["metrics"]["correct"] == pytest.approx(2 / 3)
+    assert (found["metrics"]["rollouts"], found["metrics"]["failed"]) == (3, 0)
     page = client.get(f"{EVALUATIONS}/{evaluation.id}/samples", {"limit": 2}).json()
     assert (page["total"], page["total_pages"], len(page["samples"])) == (3, 2, 2)
     sample = page["samples"][0]
@@ -164,18 +166,53 @@ def test_from_lease_to_result(client, ann, pool):
     assert "warming up" in client.get(f"{HOSTED}/{evaluation.id}/logs").json()["logs"]
 
 
-def test_a_lost_holder_starts_over_and_too_many_fail_it(ann, pool):
+def lose(granted) -> None:
+    with acting_as_system():
+        take_back(granted.lease.id, reason="died", only_expired=False)
+        Evaluation.objects.update(eligible_at="2026-01-01T00:00:00Z")
+
+
+def test_a_lost_attempt_goes_on_under_its_id_and_makes_again_only_what_was_our_failure(client, ann, pool):
+    evaluation = make_evaluation(ann, num_examples=4)
+    granted = lease_evaluation(pool)
+    holder = Holder(granted)
+    holder.do("on_heartbeat", Heartbeat())
+    assert holder.rollouts(1, 1.0, None, 0.0) == 3
+    lose(granted)
+    holder = Holder(lease_evaluation(pool))
+    assert holder.do("attempt_spec").done == [(0, 0), (2, 0)]
+    assert holder.rollouts(1, 1.0, first_task=1) == 0, "the failure is overwritten"
+    assert holder.rollouts(2, 1.0, first_task=3) == 1
+    holder.do("on_finish", Finish(outcome="completed"))
+    found = client.get(f"{EVALUATIONS}/{evaluation.id}").json()
+    assert (found["avg_score"], found["total_samples"], found["statistics"]["missing"]) == (0.75, 4, {})
+    samples = client.get(f"{EVALUATIONS}/{evaluation.id}/samples").json()["samples"]
+    assert [(one["example_id"], one["reward"]) for one in samples] == [(0, 1.0), (1, 1.0), (2, 0.0), (3, 1.0)]
+
+
+def test_too_many_lost_attempts_fail_it_and_what_they_found_is_kept(ann, pool):
     evaluation = make_evaluation(ann)
-    for attempt in range(1, lifecycle.LOST_ATTEMPTS_MAX + 1):
+    for attempt in range(lifecycle.LOST_ATTEMPTS_MAX):
         granted = lease_evaluation(pool)
         holder = Holder(granted)
         holder.do("on_heartbeat", Heartbeat())
-        assert holder.rollouts(0, 1.0) == 1
-        with acting_as_system():
-            take_back(granted.lease.id, reason="died", only_expired=False)
-            assert EvaluationSample.objects.count() == 1, f"attempt {attempt} keeps its own samples alone"
-            Evaluation.objects.update(eligible_at="2026-01-01T00:00:00Z")
-    assert (fresh(evaluation).status, fresh(evaluation).error_code) == ("FAILED", "attempts_exhausted")
+        assert holder.rollouts(1, 1.0, first_task=attempt) == 1
+        lose(granted)
+    row = fresh(evaluation)
+    assert (row.status, row.error_code) == ("FAILED", "attempts_exhausted")
+    assert (row.samples_count, row.avg_score) == (lifecycle.LOST_ATTEMPTS_MAX, 1.0)
+
+
+def test_failures_of_ours_are_missing_and_never_a_reward_of_zero(client, ann, pool):
+    evaluation = make_evaluation(ann)
+    holder = Holder(lease_evaluation(pool))
+    holder.do("on_heartbeat", Heartbeat())
+    holder.rollouts(1, 1.0, None, None, 1.0)
+    holder.do("on_finish", Finish(outcome="completed"))
+    found = client.get(f"{EVALUATIONS}/{evaluation.id}").json()
+    assert (found["avg_score"], found["metrics"]["failed"]) == (1.0, 2)
+    assert (found["statistics"]["rewards_count"], found["statistics"]["missing"]) == (2, {"infrastructure": 2})
+    assert found["statistics"]["pass_rates"] == [{"k": 1, "examples": 2, "any_of": 1.0, "all_of": 1.0}]
 
 
 def test_cancelling_ends_a_waiting_one_at_once_and_tells_the_holder_of_a_running_one(client, ann, pool):
@@ -187,8 +224,10 @@ def test_cancelling_ends_a_waiting_one_at_once_and_tells_the_holder_of_a_running
     holder.do("on_heartbeat", Heartbeat())
     assert client.patch(f"{HOSTED}/{running.id}/cancel").json()["status"] == "RUNNING"
     assert holder.do("on_heartbeat", Heartbeat()).desired == "stop"
+    holder.rollouts(1, 1.0, 0.0)
     holder.do("on_finish", Finish(outcome="stopped"))
-    assert fresh(running).status == "CANCELLED"
+    row = fresh(running)
+    assert (row.status, row.samples_count, row.avg_score) == ("CANCELLED", 2, 0.5), "what is there is kept, and summed up"
 
 
 def test_an_evaluation_that_runs_out_of_time_is_ended_and_fenced(ann, pool, shift_clock):
@@ -222,6 +261,26 @@ def test_a_pushed_evaluation_takes_samples_until_it_is_finalized(client, ann):
     assert client.delete(path).status_code == 200 and client.get(path).status_code == 404
 
 
+def test_a_push_that_is_repeated_changes_nothing(client, ann):
+    release = make_release(ann, "rules")
+    made = client.post(f"{EVALUATIONS}/", {"name": "m", "environments": [{"id": release.environment_id}]}).json()
+    path = f"{EVALUATIONS}/{made['evaluation_id']}"
+    by_content = [{"example_id": 0, "reward": 1.0}, {"example_id": 0, "reward": 0.0}]
+    broken = {"example_id": 1, "rollout_number": 0, "reward": 0.0, "error": "timeout"}
+    for _ in range(2):
+        assert client.post(f"{path}/samples", {"samples": [*by_content, broken]}).json()["samples_pushed"] == 3
+    found = client.get(path).json()
+    assert (found["total_samples"], found["statistics"]["missing"]) == (3, {"failed": 1})
+    assert found["statistics"]["mean"] == 0.5, "a harness's 0 for what broke is no reward"
+    mended = {"example_id": 1, "rollout_number": 0, "reward": 1.0, "timing": {"total_ms": 1500}}
+    client.post(f"{path}/samples", {"samples": [mended, {"example_id": 0, "reward": 0.5}]})
+    found = client.post(f"{path}/finalize", {}).json()
+    assert (found["total_samples"], found["avg_score"]) == (4, 0.625)
+    with acting_as_system():
+        rows = EvaluationSample.objects.order_by("position").values_list("example", "rollout", "duration_s")
+        assert list(rows) == [("0", 0, None), ("0", 1, None), ("1", 0, 1.5), ("0", 2, None)]
+
+
 def test_an_evaluation_can_be_pushed_for_a_run_and_needs_something_it_is_of(client, ann):
     run = make_run(ann)
     assert client.post(f"{EVALUATIONS}/", {"name": "x", "run_id": run.id}).json()["run_id"] == run.id
@@ -246,8 +305,11 @@ def test_the_mean_comes_with_its_confidence_and_samples_are_found_by_reward(clie
     client.post(f"{path}/samples", {"samples": [{"example_id": n, "reward": reward} for n, reward in enumerate([0, 0, 1, 1])]})
     found = client.get(path).json()["statistics"]
     assert (found["rewards_count"], found["mean"]) == (4, 0.5)
-    # The standard deviation of 0, 0, 1, 1 is √⅓, its standard error half of that.
-    assert found["ci_high"] - found["mean"] == pytest.approx(1.96 * (1 / 3) ** 0.5 / 2)
+    # The standard deviation of 0, 0, 1, 1 is √⅓, its standard error half of that; t with three degrees is 3.18245.
+    assert found["ci_high"] - found["mean"] == pytest.approx(3.18245 * (1 / 3) ** 0.5 / 2, abs=1e-4)
+    assert found["pass_rates"][0]["any_of"] == 0.5
+    strict = client.get(path, {"pass_threshold": 1.5}).json()["statistics"]
+    assert strict["pass_rates"][0]["any_of"] == 0.0
     assert sum(one["count"] for one in found["bins"]) == 4
     low = client.get(f"{path}/samples", {"max_reward": 0.5}).json()
     assert (low["total"], [sample["example_id"] for sample in low["samples"]]) == (2, [0, 1])

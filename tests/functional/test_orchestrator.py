@@ -510,13 +510,23 @@ async def test_an_evaluation_excludes_failures_and_counts_them(tmp_path: Path):
 
     async with world(eval_spec(), tmp_path, play) as place:
         finish = await attempt(place)
-    result = finish.eval_result
-    assert finish.outcome == "completed" and result is not None
-    assert (result.rollouts, result.failed) == (40, 2)
-    assert result.reward_mean == pytest.approx(9 / 19)
-    assert result.reward_ci95[0] < result.reward_mean < result.reward_ci95[1]
-    assert sum(len(batch.summaries) for (_, tag), batch in place.control.rollouts.items() if tag == "eval") == 40
-    assert place.control.usage["rollout_input_tokens", "eval.0"] == 7 * 30
+    rows = place.control.summaries("eval")
+    assert finish.outcome == "completed"
+    assert sorted((row.task, row.rollout_number) for row in rows) == [(task, number) for task in range(20) for number in (0, 1)]
+    assert [row.task for row in rows if row.reward is None] == [3, 3]
+    assert place.control.usage["rollout_input_tokens", "eval.7.1"] == 7
+
+
+async def test_an_evaluation_goes_on_with_what_is_missing(tmp_path: Path):
+    done = [(task, number) for task in range(20) for number in (0, 1) if (task, number) not in ((4, 1), (19, 0))]
+
+    async def play(asked, runner):
+        return await answer(asked, runner)
+
+    async with world(eval_spec(done=done, attempt=2, fencing_token=2), tmp_path, play) as place:
+        finish = await attempt(place)
+    assert finish.outcome == "completed"
+    assert sorted((row.task, row.rollout_number) for row in place.control.summaries("eval")) == [(4, 1), (19, 0)]
 
 
 async def test_an_evaluation_repeated_by_another_attempt_bills_nothing_twice(tmp_path: Path):

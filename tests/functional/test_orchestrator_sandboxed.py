@@ -214,9 +214,9 @@ async def test_rewards_that_hang_are_cut_off_and_pause_the_run(packed: Packed, r
 
 async def test_an_evaluation_of_a_real_environment_has_a_mean(packed: Packed, runner_dir: Path, tmp_path: Path):
     finish, place = await done("eval", packed("digit_sum"), runner_dir, tmp_path)
-    assert finish.outcome == "completed" and finish.eval_result is not None
-    assert (finish.eval_result.rollouts, finish.eval_result.failed) == (6, 0)
-    assert all(row.output_tokens == 2 for row in place.control.summaries("eval"))
+    rows = place.control.summaries("eval")
+    assert finish.outcome == "completed" and len(rows) == 6
+    assert all(row.reward is not None and row.output_tokens == 2 for row in rows)
 
 
 async def test_an_evaluation_lets_another_model_play_the_user_and_bills_it_apart(

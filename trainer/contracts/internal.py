@@ -99,6 +99,8 @@ class AttemptSpec(Wire):
     run: RunConfig | None = None
     eval: EvalConfig | None = None
     served_model: ServedModel | None = None
+    done: list[tuple[int, int]] = []
+    """Of an evaluation: the (task, number of the rollout) pairs that earlier attempts have settled."""
     releases: list[ReleaseSpec]
     """One per entry of `run.environments` (then of `run.eval.environments`), in order; one for an eval or a release."""
     teachers: list[ServedModel | None] = []
@@ -171,6 +173,8 @@ class RolloutSummary(Wire):
     environment: str
     task: int
     task_key: str = ""
+    rollout_number: int = 0
+    """Which rollout of its task it is, in an evaluation."""
     task_preview: str = ""
     """The task in a few words that a person can read; `preview` is what the policy said last."""
     state: Literal["ok", "failed", "incomplete", "deadline", "cancelled", "stale", "infrastructure", "filtered"]
@@ -234,6 +238,8 @@ class ReleaseVerdict(Wire):
 
 
 class EvalResult(Wire):
+    """Of a pass, or of all passes of an evaluation that went on after a loss. The interval is absent below two examples."""
+
     reward_mean: float | None
     reward_ci95: tuple[float, float] | None = None
     rollouts: int
@@ -247,6 +253,5 @@ class Finish(Wire):
     message: str = ""
     detail: dict[str, Any] = {}
     verdict: ReleaseVerdict | None = None
-    eval_result: EvalResult | None = None
     exported: dict[FileName, FileEntry] | None = None
     """The files of an export, all of whose parts have been sent."""

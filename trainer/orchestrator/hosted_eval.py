@@ -1,15 +1,16 @@
-"""A hosted evaluation: one environment, one served model, a mean with its interval.
+"""A hosted evaluation: one environment, one served model, so many rollouts of each example.
 
-Knows the order of an evaluation. Refuses to train. Each chunk of tasks is reported under its own number, so that an attempt that
-repeats a crashed one reports, and charges, nothing twice.
+Knows the order of an evaluation. Refuses to train, and to sum up: earlier attempts may have done a part, and the control plane
+holds it all. Rollouts are reported a few at a time and charged under their own (task, number), so that an attempt goes on where a
+lost one ended and charges nothing twice.
 """
 
 import asyncio
 import time
 from pathlib import Path
 
-from trainer.contracts.events import Component, EventKind, FailureCode
-from trainer.contracts.internal import Finish, ServedModel, UsageBatch
+from trainer.contracts.events import Component, FailureCode
+from trainer.contracts.internal import Finish, ServedModel, UsageBatch, UsageIn
 from trainer.contracts.rollouts import RolloutSampling
 from trainer.contracts.run_config import EvalConfig
 from trainer.orchestrator.attempt.endings import AttemptOver, ending_of, failed
@@ -19,7 +20,6 @@ from trainer.orchestrator.engines.seats import load_seats, seat_models
 from trainer.orchestrator.environments.environment import Environment, held_up_by
 from trainer.orchestrator.environments.runner_start import limits_of
 from trainer.orchestrator.evals.playing import EvalPass
-from trainer.orchestrator.evals.statistics import eval_result
 from trainer.orchestrator.rollouts.records import rollout_batch, rollout_usage
 from trainer.orchestrator.rollouts.rollout import Accounted
 from trainer.orchestrator.rollouts.unclaimed import unclaimed_rollouts
@@ -27,6 +27,9 @@ from trainer.orchestrator.watch import Watch, silence_limits_s
 from trainer.orchestrator.workplace import Workplace
 
 TAG = "eval"
+REPORT_ROLLOUTS = 16
+REPORT_S = 2.0
+"""A report goes out with this many rollouts, or with the first one that ends this long after the last report."""
 
 
 async def run_evaluation(place: Workplace) -> Finish:
@@ -45,7 +48,12 @@ class Evaluation:
         self._served = served
         self._engines = place.engines()
         self._gate = place.gate(self._engines)
-        self._accounted: list[Accounted] = []
+        self._settled_count = 0
+        self._has_succeeded = bool(place.spec.done)
+        self._first_error = "no rollout ran"
+        self._unreported: list[Accounted] = []
+        self._reports_count = 0
+        self._reported_s = time.monotonic()
         self._progress_s = time.monotonic()
         ref, release = config.environment, place.spec.releases[0]
         name = ref.name or release.environment
@@ -76,16 +84,17 @@ class Evaluation:
             tasks.create_task(self._evaluate(policy), name="evaluate")
 
     async def wind_up(self, ending: AttemptOver) -> Finish:
+        """However it ended, what was done is kept."""
         place = self._place
         await place.stop_environments()
+        await self._report_all()
         await place.report_sandbox_seconds()
         unclaimed = unclaimed_rollouts(place.sessions.unclaimed(time.monotonic()))
         if unclaimed:
-            await self._report(f"rest-{place.spec.attempt}", 0, unclaimed)
-        result = eval_result(self._accounted)
-        payload = {"environment": self._environment.name} | result.model_dump()
-        place.reporter.emit(EventKind.EVAL, payload)
-        return Finish(outcome=ending.outcome, code=ending.code, message=ending.message, detail=ending.detail, eval_result=result)
+            rest = f"rest-{place.spec.attempt}"
+            await place.control.rollouts(rollout_batch(unclaimed, step=0, tag=rest, texts=place.texts))
+            await self._charge(rollout_usage(unclaimed, sequence=f"{rest}.0"))
+        return Finish(outcome=ending.outcome, code=ending.code, message=ending.message, detail=ending.detail)
 
     async def _evaluate(self, policy: Policy) -> None:
         config, ref = self._config, self._config.environment
@@ -99,28 +108,48 @@ class Evaluation:
             concurrency=config.max_concurrent,
             gate=self._gate,
             on_end=self._note_progress,
+            done=frozenset(self._place.spec.done),
         )
-        total = len(evaluation.tasks) * config.rollouts_per_example
-        self._place.phase(f"evaluating {policy.engine_name}: {total} rollouts", Component.EVAL)
+        total, before = len(evaluation.tasks) * config.rollouts_per_example, len(evaluation.done)
+        past = f", {before} of them are there" if before else ""
+        self._place.phase(f"evaluating {policy.engine_name}: {total} rollouts{past}", Component.EVAL)
         await evaluation.run(self._place.sessions, self._keep)
-        if all(item.state != "ok" for item in self._accounted):
-            first = next((item.rollout.outcome.error for item in self._accounted if item.rollout.outcome), "no rollout ran")
-            raise failed(FailureCode.ENVIRONMENT_FAILING, f"none of {total} rollouts succeeded; the first error: {first}")
+        if not self._has_succeeded:
+            message = f"none of {total} rollouts succeeded; the first error: {self._first_error}"
+            raise failed(FailureCode.ENVIRONMENT_FAILING, message)
         raise AttemptOver("completed", f"{total} rollouts done")
 
-    async def _keep(self, number: int, chunk: list[Accounted]) -> None:
-        self._accounted += chunk
-        self._place.status.step = len(self._accounted)
-        await self._report(TAG, number, chunk)
+    async def _keep(self, item: Accounted) -> None:
+        if self._settled_count == 0 and item.rollout.outcome is not None:
+            self._first_error = item.rollout.outcome.error or ""
+        self._has_succeeded = self._has_succeeded or item.state == "ok"
+        self._settled_count += 1
+        self._unreported.append(item)
+        self._place.status.step = len(self._place.spec.done) + self._settled_count
+        is_due = time.monotonic() - self._reported_s >= REPORT_S
+        if is_due or len(self._unreported) >= REPORT_ROLLOUTS:
+            await self._report_all()
+
+    async def _report_all(self) -> None:
+        """What an interrupted report held is reported again: the control plane knows a rollout by its task and number."""
+        items, self._unreported = self._unreported, []
+        if not items:
+            return
+        self._reports_count, self._reported_s = self._reports_count + 1, time.monotonic()
+        number = self._reports_count
+        try:
+            await self._place.control.rollouts(rollout_batch(items, step=number, tag=TAG, texts=self._place.texts))
+            await self._charge([event for item in items for event in rollout_usage([item], sequence=_sequence(item))])
+        except BaseException:
+            self._unreported = items + self._unreported
+            raise
+
+    async def _charge(self, usage: list[UsageIn]) -> None:
+        if usage:
+            await self._place.control.usage(UsageBatch(events=usage))
 
     def _note_progress(self) -> None:
         self._progress_s = time.monotonic()
-
-    async def _report(self, tag: str, number: int, accounted: list[Accounted]) -> None:
-        await self._place.control.rollouts(rollout_batch(accounted, step=number, tag=tag, texts=self._place.texts))
-        usage = rollout_usage(accounted, sequence=f"{tag}.{number}")
-        if usage:
-            await self._place.control.usage(UsageBatch(events=usage))
 
     def _watch(self) -> Watch:
         return Watch(
@@ -143,3 +172,8 @@ class Evaluation:
         ending = self._place.desire.ending()
         if ending is not None:
             raise ending
+
+
+def _sequence(item: Accounted) -> str:
+    """What a rollout is charged under, whichever attempt made it."""
+    return f"{TAG}.{item.rollout.task}.{item.rollout.number}"

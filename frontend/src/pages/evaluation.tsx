@@ -1,7 +1,7 @@
 /** One evaluation: its mean with its confidence, how rewards are spread, every sample, and its log. */
 import { Link, useParams, useSearchParams } from "react-router";
 import { api } from "../api/client";
-import type { Evaluation } from "../api/shapes";
+import type { Evaluation, EvaluationDetail } from "../api/shapes";
 import { useAction } from "../api/use-action";
 import { useQuery } from "../api/use-query";
 import { EvaluationBadge } from "../design/badge";
@@ -40,13 +40,24 @@ export function EvaluationPage() {
       </Heading>
       {found.error_message && <Notice tone="bad" title="The evaluation failed.">{found.error_message}</Notice>}
       <Stats label="Result">
-        <Stat label="Mean reward" value={ratio(statistics?.mean ?? found.avg_score, 3)} note={statistics?.ci_low == null ? "no interval below two samples" : `95 %: ${ratio(statistics.ci_low, 3)} to ${ratio(statistics.ci_high, 3)}`} />
+        <Stat label="Mean reward" value={ratio(statistics?.mean ?? found.avg_score, 3)} note={statistics?.ci_low == null ? "no interval below two examples" : `95 %: ${ratio(statistics.ci_low, 3)} to ${ratio(statistics.ci_high, 3)}`} />
         <Stat label="Spread" value={ratio(statistics?.std, 3)} note="standard deviation" />
-        <Stat label="Samples" value={count(found.total_samples)} note={statistics ? `${count(statistics.rewards_count)} with a reward` : undefined} />
+        <Stat label="Samples" value={count(found.total_samples)} note={statistics ? <Rewarded statistics={statistics} /> : undefined} />
+        {statistics && statistics.pass_rates.length > 0 && <Stat label="pass@k" value={statistics.pass_rates.map((rate) => `@${rate.k} ${ratio(rate.any_of)}`).join(" ")} note={`all of k: ${statistics.pass_rates.map((rate) => `@${rate.k} ${ratio(rate.all_of)}`).join(" ")}`} />}
         <Stat label="Took" value={found.started_at && found.completed_at ? duration((Date.parse(found.completed_at) - Date.parse(found.started_at)) / 1000) : "—"} />
       </Stats>
       {statistics && statistics.bins.length > 1 && <RewardSpread bins={statistics.bins} />}
       <Tabs label="Parts of the evaluation" tabs={tabs} chosen={search.get("tab") ?? "samples"} onChoose={(tab) => setSearch({ tab }, { replace: true })} />
+    </>
+  );
+}
+
+function Rewarded({ statistics }: { statistics: NonNullable<EvaluationDetail["statistics"]> }) {
+  const missing = Object.entries(statistics.missing);
+  return (
+    <>
+      {count(statistics.rewards_count)} with a reward, {count(statistics.examples_count)} examples
+      {missing.length > 0 && <>; missing: {missing.map(([reason, number]) => `${count(number)} ${reason}`).join(", ")}</>}
     </>
   );
 }

@@ -18,7 +18,16 @@ import { Age } from "../design/time";
 const PAGE = 50;
 const REFRESH_MS = 5_000;
 
-const COLUMNS: Column<Evaluation>[] = [
+const COMPARED_MAX = 8;
+
+const columns = (chosen: string[], toggle: (id: string) => void): Column<Evaluation>[] => [
+  {
+    name: "Compare",
+    cell: (row) => {
+      const isChosen = chosen.includes(row.evaluation_id);
+      return <input type="checkbox" aria-label={`Compare ${row.name || row.evaluation_id}`} checked={isChosen} disabled={!isChosen && chosen.length >= COMPARED_MAX} onChange={() => toggle(row.evaluation_id)} />;
+    },
+  },
   {
     name: "Evaluation",
     sortBy: (row) => row.name,
@@ -39,17 +48,21 @@ const COLUMNS: Column<Evaluation>[] = [
 export function EvaluationsPage() {
   const [environment, setEnvironment] = useState("");
   const [page, setPage] = useState(1);
+  const [chosen, setChosen] = useState<string[]>([]);
+  const toggle = (id: string) => setChosen((known) => (known.includes(id) ? known.filter((one) => one !== id) : [...known, id]));
   const query = useQuery("/api/v1/evaluations", { query: { limit: PAGE, skip: (page - 1) * PAGE, environment_name: environment.trim() || undefined } }, REFRESH_MS);
   const rows = query.data?.evaluations ?? [];
   return (
     <>
-      <Heading title="Evaluations" note="How well a model does on an environment, without training it." />
+      <Heading title="Evaluations" note="How well a model does on an environment, without training it.">
+        {chosen.length > 1 && <Link className="button primary" to={`/evaluations/compare?ids=${chosen.join(",")}`}>Compare {chosen.length}</Link>}
+      </Heading>
       <Card>
         {(rows.length > 0 || environment) && <div className="table-tools"><Field label="Environment" type="search" placeholder="owner/name" className="wide" value={environment} onChange={(event) => { setEnvironment(event.currentTarget.value); setPage(1); }} /></div>}
         <Problem of={query.problem} />
         {!query.data && !query.problem && <Skeleton what="evaluations" />}
         {query.data && rows.length === 0 && (environment ? <Empty title={`No evaluation of “${environment}”. Give the whole name: owner/name.`} /> : <Empty title="No evaluation yet." command="prime eval run digit-sum -m tiny -n 64" />)}
-        {rows.length > 0 && <Table caption="Evaluations" columns={COLUMNS} rows={rows} rowKey={(row) => row.evaluation_id} isStale={query.isStale} />}
+        {rows.length > 0 && <Table caption="Evaluations" columns={columns(chosen, toggle)} rows={rows} rowKey={(row) => row.evaluation_id} isStale={query.isStale} />}
         {rows.length > 0 && <Pager page={page} pages={Math.ceil((query.data?.total ?? 0) / PAGE)} total={query.data?.total ?? 0} what="evaluations" onPage={setPage} />}
       </Card>
     </>

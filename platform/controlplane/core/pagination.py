@@ -1,11 +1,12 @@
 """Two ways to page, each with a limit: the public client's limit and offset, and our own cursors.
 
-Knows querysets ordered newest first. Refuses to know what a row is; callers give the rendering.
+Knows querysets ordered newest first, and lists in an order of their own. Refuses to know what a row is: callers
+render it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from django.core.signing import BadSignature, Signer
 from django.db.models import Model, Q, QuerySet
@@ -15,6 +16,7 @@ from controlplane.core.errors import Invalid
 from controlplane.core.schemas import Query
 
 PAGE_MAX = 1000
+T = TypeVar("T")
 OFFSET_MAX = 10**9
 """Of rows or pages: far behind every end, and within what the database counts with."""
 
@@ -52,6 +54,26 @@ def cursor_page(rows: QuerySet[Any], query: CursorQuery, render: Callable[[Any],
     }
 
 
+def list_page(rows: Sequence[T], query: CursorQuery, key: Callable[[T], str], *, of: str) -> tuple[list[T], str | None]:
+    """(rows of the page, cursor of the next or None). `key` names a row inside the list, `of` names the list: a cursor of another
+    one, or of a row that has left this one meanwhile, is refused by name."""
+    signer, start = Signer(salt=f"cursor:{of}"), 0
+    if query.cursor:
+        try:
+            after = signer.unsign_object(query.cursor)
+        except (BadSignature, ValueError):
+            raise _refused() from None
+        start = next((index for index, row in enumerate(rows, start=1) if key(row) == after), 0)
+        if start == 0:
+            raise Invalid(("query", "cursor"), "the list has changed since; begin again without a cursor")
+    page = list(rows[start : start + query.limit])
+    return page, signer.sign_object(key(page[-1])) if start + query.limit < len(rows) else None
+
+
+def _refused() -> Invalid:
+    return Invalid(("query", "cursor"), "not a cursor that a page of this list gave out")
+
+
 def _encode(row: Model, signer: Signer) -> str:
     return signer.sign_object([row.created_at.isoformat(), row.pk])  # type: ignore[attr-defined]
 
@@ -60,5 +82,5 @@ def _decode(cursor: str, signer: Signer) -> tuple[datetime, str]:
     try:
         created_at, row_id = signer.unsign_object(cursor)
     except (BadSignature, ValueError):
-        raise Invalid(("query", "cursor"), "not a cursor that a page of this list gave out") from None
+        raise _refused() from None
     return datetime.fromisoformat(created_at), row_id

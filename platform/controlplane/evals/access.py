@@ -14,8 +14,22 @@ def access_evaluation(actor: Actor, evaluation_id: str, *, lock: bool = False) -
     if found is None and (team_id := enter_team_of(actor, rows)):
         found = locking.filter(team_id=team_id).first()
     if found is None:
-        raise NotFound(f"There is no evaluation '{evaluation_id}'.", hint="`prime eval list` shows yours.")
+        raise _absent(evaluation_id)
     return found
+
+
+def access_evaluations(actor: Actor, ids: list[str]) -> list[Evaluation]:
+    """Several, in the order of `ids`, all of the team of the first: a request acts for one team."""
+    team_id = access_evaluation(actor, ids[0]).team_id
+    found = {row.id: row for row in Evaluation.objects.filter(id__in=ids, deleted_at__isnull=True, team_id=team_id)}
+    for evaluation_id in ids:
+        if evaluation_id not in found:
+            raise _absent(evaluation_id)
+    return [found[evaluation_id] for evaluation_id in ids]
+
+
+def _absent(evaluation_id: str) -> NotFound:
+    return NotFound(f"There is no evaluation '{evaluation_id}'.", hint="`prime eval list` shows yours.")
 
 
 def lock_evaluation(evaluation_id: str) -> Evaluation | None:

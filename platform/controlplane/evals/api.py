@@ -26,9 +26,11 @@ from controlplane.evals.schemas import (
     SamplesAnswer,
     SamplesPushed,
     SamplesQuery,
+    StatisticsQuery,
     UpdateEvaluation,
     render_evaluation,
 )
+from controlplane.evals.scores import score_statistics
 
 
 class EvaluationsView(ApiView):
@@ -52,11 +54,11 @@ class EvaluationsView(ApiView):
 class EvaluationView(ApiView):
     scope = "evals"
 
-    @extend_schema(operation_id="evaluations_get", responses=EvaluationDetail)
+    @extend_schema(operation_id="evaluations_get", parameters=query_parameters(StatisticsQuery), responses=EvaluationDetail)
     def get(self, request: Request, evaluation_id: str) -> Response:
-        """One evaluation, with the mean of its rewards and how sure that is."""
-        evaluation = access_evaluation(request.user, evaluation_id)
-        statistics = queries.score_statistics(evaluation)
+        """One evaluation, with the mean of its rewards, how sure that is, and how often examples are solved."""
+        evaluation, query = access_evaluation(request.user, evaluation_id), read_query(request, StatisticsQuery)
+        statistics = score_statistics(evaluation, threshold=query.pass_threshold)
         answer = render_evaluation(evaluation).model_dump() | {"statistics": asdict(statistics) if statistics else None}
         return render(EvaluationDetail.model_validate(answer))
 

@@ -6,7 +6,8 @@ from controlplane.core.errors import Invalid
 from controlplane.core.sealing import unseal
 from controlplane.evals import access, lifecycle
 from controlplane.evals.history import append_event, save_history
-from controlplane.evals.models import Evaluation, EvaluationEvent, EvaluationSample
+from controlplane.evals.models import Evaluation, EvaluationEvent
+from controlplane.evals.samples import reported_row, settled_pairs, store_samples
 from controlplane.hub.access import release_by_id
 from controlplane.hub.queries import release_spec
 from controlplane.pools.bodies import StoredBody
@@ -41,6 +42,7 @@ class EvalSubject:
             base_model=load_catalogue()[row.base_model],
             eval=EvalConfig.model_validate(row.config),
             served_model=ServedModel.model_validate(row.served_model),
+            done=settled_pairs(row),
             seats=[row.seats] if row.seats else [],
             releases=[release_spec(release_by_id(row.release_id))],
             secrets=unseal(row.sealed_secrets),
@@ -64,29 +66,14 @@ class EvalSubject:
         return len(fresh)
 
     def on_rollouts(self, row: Evaluation, lease: Lease, batch: RolloutBatch, body: StoredBody) -> int:
-        samples = EvaluationSample.objects.filter(evaluation=row)
-        if samples.filter(attempt=lease.attempt, step=batch.step, tag=batch.tag).exists():
-            return 0
-        # An attempt begins from the start: what an earlier one had reported is not part of its result.
-        samples.exclude(attempt=lease.attempt).delete()
-        taken, mask = samples.count(), masker(row.sealed_secrets)
-        EvaluationSample.objects.bulk_create(
-            EvaluationSample(
-                evaluation=row,
-                team_id=row.team_id,
-                position=taken + index,
-                attempt=lease.attempt,
-                step=batch.step,
-                tag=batch.tag,
-                reward=summary.reward,
-                body_key=body.key,
-                data=mask(_as_sample(summary)),
-            )
-            for index, summary in enumerate(batch.summaries)
-        )
-        row.samples_count = taken + len(batch.summaries)
+        mask = masker(row.sealed_secrets)
+        rows = [reported_row(row, summary) for summary in batch.summaries]
+        for sample, summary in zip(rows, batch.summaries, strict=True):
+            sample.attempt, sample.step, sample.tag, sample.body_key = lease.attempt, batch.step, batch.tag, body.key
+            sample.data = mask(_as_sample(summary))
+        added = store_samples(row, rows)
         save_history(row)
-        return len(batch.summaries)
+        return added
 
     def on_version(self, row: Evaluation, lease: Lease, report: VersionReport) -> None:
         raise Invalid(("body",), "an evaluation has no adapter versions")

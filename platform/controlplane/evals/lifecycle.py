@@ -12,6 +12,7 @@ from controlplane.core.clock import now
 from controlplane.evals import access, queries
 from controlplane.evals.history import append_event, move, save_history
 from controlplane.evals.models import EvalStatus, Evaluation
+from controlplane.evals.scores import result_line, result_of
 from controlplane.evals.states import is_terminal
 from controlplane.pools.access import live_lease, lock_pool
 from controlplane.pools.queries import live_count
@@ -55,14 +56,21 @@ def finish_evaluation(evaluation: Evaluation, report: Finish) -> None:
     if report.outcome == "failed" and report.code in RETRIED_CODES:
         lose_attempt(evaluation, f"{report.code}: {report.message}")
         return
-    if report.eval_result is not None:
-        evaluation.avg_score = report.eval_result.reward_mean
-        evaluation.metrics = report.eval_result.metrics | report.eval_result.model_dump(mode="json", exclude={"metrics"})
+    _settle_result(evaluation)
     status = _final_status(evaluation, report)
     if status is EvalStatus.FAILED:
         _set_error(evaluation, report.code, report.message, report.detail)
     move(evaluation, status, reason=report.message, code=report.code)
     save_history(evaluation)
+
+
+def _settle_result(evaluation: Evaluation) -> None:
+    """Of all that is there, whichever attempts made it: one that was stopped has the result of what it did."""
+    result = result_of(evaluation)
+    evaluation.avg_score = result.reward_mean
+    evaluation.metrics = result.metrics | result.model_dump(mode="json", exclude={"metrics"})
+    if result.rollouts:
+        append_event(evaluation, EventKind.EVAL, {"message": result_line(result)} | result.model_dump(mode="json"))
 
 
 def _final_status(evaluation: Evaluation, report: Finish) -> EvalStatus:
@@ -76,10 +84,12 @@ def _set_error(evaluation: Evaluation, code: FailureCode | None, message: str, d
 
 
 def lose_attempt(evaluation: Evaluation, cause: str) -> None:
-    """Start over with another attempt, unless too many were lost or the owner has cancelled."""
+    """Another attempt goes on with what is missing, unless too many were lost or the owner has cancelled."""
     evaluation.lost_attempts += 1
     incident = {"code": FailureCode.LEASE_LOST, "message": cause, "component": "orchestrator"}
     append_event(evaluation, EventKind.INCIDENT, incident)
+    if evaluation.cancel_requested_at is not None or evaluation.lost_attempts >= LOST_ATTEMPTS_MAX:
+        _settle_result(evaluation)
     if evaluation.cancel_requested_at is not None:
         move(evaluation, EvalStatus.CANCELLED, reason="cancelled by its owner")
     elif evaluation.lost_attempts >= LOST_ATTEMPTS_MAX:
@@ -101,6 +111,7 @@ def end_overdue(evaluation_id: str) -> bool:
     if evaluation is None or is_terminal(evaluation.status):
         return False
     fence(evaluation, "overdue")
+    _settle_result(evaluation)
     if evaluation.cancel_requested_at is not None:
         move(evaluation, EvalStatus.CANCELLED, reason="cancelled by its owner; the process did not answer")
     else:

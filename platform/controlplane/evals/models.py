@@ -11,6 +11,8 @@ from controlplane.core.models import TenantModel
 from controlplane.pools.models import Pool
 from trainer.contracts.events import EventKind
 
+EXAMPLE_LENGTH_MAX = 255
+
 
 class EvalStatus(models.TextChoices):
     """As spelled on the wire."""
@@ -81,10 +83,21 @@ class Evaluation(TenantModel):
 
 
 class EvaluationSample(TenantModel):
-    """One sample as it was pushed, or one rollout of ours in the same shape: an open document."""
+    """One sample as it was pushed, or one rollout of ours in the same shape: an open document, beside what is counted of it."""
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="samples")
     position = models.PositiveIntegerField()
+    key = models.CharField(max_length=280)
+    """Which sample of the evaluation it is. Sending it again changes nothing."""
+    example = models.CharField(max_length=EXAMPLE_LENGTH_MAX, blank=True, default="")
+    """The example it is a rollout of; empty for model calls outside any rollout."""
+    rollout = models.PositiveIntegerField(default=0)
+    """Counts the rollouts of an example from 0."""
+    state = models.CharField(max_length=16, default="ok")
+    """`ok` has a reward. Everything else is missing, and says why."""
+    duration_s = models.FloatField(null=True)
+    input_tokens = models.PositiveIntegerField(null=True)
+    output_tokens = models.PositiveIntegerField(null=True)
     attempt = models.PositiveIntegerField(default=0)
     step = models.PositiveIntegerField(default=0)
     tag = models.CharField(max_length=64, blank=True, default="")
@@ -96,7 +109,11 @@ class EvaluationSample(TenantModel):
 
     class Meta:
         db_table = "evals_sample"
-        constraints = [models.UniqueConstraint(fields=["evaluation", "position"], name="evaluation_sample_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["evaluation", "position"], name="evaluation_sample_once"),
+            models.UniqueConstraint(fields=["evaluation", "key"], name="evaluation_sample_key_once"),
+        ]
+        indexes = [models.Index(fields=["evaluation", "example"], name="evaluation_sample_by_example")]
 
 
 class EvaluationEvent(TenantModel):

@@ -1,10 +1,7 @@
 """Reads over evaluations: lists, waiting order, samples with their bodies, the log as text."""
 
 import json
-import math
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from statistics import fmean, stdev
 from typing import Any
 
 from django.db.models import QuerySet
@@ -14,12 +11,9 @@ from controlplane.evals.models import EvalStatus, Evaluation, EvaluationEvent, E
 from controlplane.pools.bodies import read_body, with_messages
 from controlplane.pools.models import Pool
 from controlplane.pools.queries import live_count_by_team
-from controlplane.runs.queries import histogram
 from controlplane.teams.actors import Actor
 
 LOG_LINES_MAX = 10_000
-Z_95 = 1.96
-"""Half of a two-sided 95 % interval of the normal distribution, in standard errors."""
 
 
 def evaluations_of(actor: Actor, *, name: str = "", environment_id: str = "") -> QuerySet[Evaluation]:
@@ -53,36 +47,6 @@ def overdue(moment: datetime, *, grace: timedelta) -> list[str]:
         if evaluation.started_at is not None and evaluation.started_at + limit < moment:
             found.add(evaluation.id)
     return sorted(found)
-
-
-@dataclass(frozen=True)
-class ScoreStatistics:
-    """See `schemas.ScoreStatistics`."""
-
-    rewards_count: int
-    mean: float
-    std: float | None
-    ci_low: float | None
-    ci_high: float | None
-    bins: list[dict[str, float | int]]
-
-
-def score_statistics(evaluation: Evaluation) -> ScoreStatistics | None:
-    """Mean, spread and confidence of the rewards; None before the first."""
-    found = samples_of(evaluation).exclude(reward=None).values_list("reward", flat=True)
-    rewards = [float(reward) for reward in found if reward is not None]
-    if not rewards:
-        return None
-    mean, std = fmean(rewards), stdev(rewards) if len(rewards) > 1 else None
-    half_width = Z_95 * std / math.sqrt(len(rewards)) if std is not None else None
-    return ScoreStatistics(
-        rewards_count=len(rewards),
-        mean=mean,
-        std=std,
-        ci_low=None if half_width is None else mean - half_width,
-        ci_high=None if half_width is None else mean + half_width,
-        bins=histogram(rewards),
-    )
 
 
 def samples_of(

@@ -9,6 +9,7 @@ from pydantic import Field, FiniteFloat
 from controlplane.core.pagination import OFFSET_MAX
 from controlplane.core.schemas import Answer, Body, Query
 from controlplane.evals.models import Evaluation
+from trainer.contracts.eval_statistics import PASS_THRESHOLD
 
 TEXT_MAX = 20_000
 SAMPLES_PER_PUSH_MAX = 10_000
@@ -26,6 +27,10 @@ class SamplesQuery(Query):
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
     min_reward: FiniteFloat | None = None
     max_reward: FiniteFloat | None = None
+
+
+class StatisticsQuery(Query):
+    pass_threshold: FiniteFloat = PASS_THRESHOLD
 
 
 class EnvironmentChoice(Body):
@@ -106,21 +111,40 @@ class RewardBin(Answer):
     count: int
 
 
-class ScoreStatistics(Answer):
-    """Of the samples that have a reward. `ci_low` and `ci_high` bound the mean with 95 % confidence, samples taken as
-    independent (mean ± 1.96 standard errors); null below two samples."""
+class PassRate(Answer):
+    """Over the `examples` with at least k rewards: the chance that at least one of k rollouts solves an example (`any_of`,
+    known as pass@k), and that all of them do (`all_of`, pass^k). Unbiased (Chen et al., 2021)."""
 
+    k: int
+    examples: int
+    any_of: float
+    all_of: float
+
+
+class ScoreStatistics(Answer):
+    """Samples without a reward are in no mean: `missing` counts them by reason. `ci_low` and `ci_high` bound the mean with 95 %
+    confidence, rollouts of one example taken together (standard error clustered by example, Student's t); null below two
+    examples. A rollout has solved its example with a reward of at least `pass_threshold`. Durations and tokens are means over
+    the samples with a reward, null where none tells them."""
+
+    examples_count: int
     rewards_count: int
-    mean: float
+    missing: dict[str, int]
+    mean: float | None
     std: float | None
     ci_low: float | None
     ci_high: float | None
+    pass_threshold: float
+    pass_rates: list[PassRate]
     bins: list[RewardBin]
+    duration_mean_s: float | None
+    input_tokens_mean: float | None
+    output_tokens_mean: float | None
 
 
 class EvaluationDetail(EvaluationAnswer):
     statistics: ScoreStatistics | None
-    """Null before the first reward."""
+    """Null before the first sample."""
 
 
 class EvaluationPage(Answer):

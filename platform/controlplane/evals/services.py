@@ -1,10 +1,8 @@
 """Writes to evaluations. One transaction each, no network; the outbox asks for the start of hosted ones."""
 
-import math
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Avg
 
 from controlplane.adapters.access import resolve_served_model
 from controlplane.billing.services import require_funds
@@ -14,9 +12,11 @@ from controlplane.core.errors import Conflict, Invalid
 from controlplane.core.sealing import seal
 from controlplane.evals import access, lifecycle
 from controlplane.evals.history import append_event, move, save_history
-from controlplane.evals.models import EvalStatus, Evaluation, EvaluationSample
+from controlplane.evals.models import EvalStatus, Evaluation
 from controlplane.evals.request import HostedRequest
+from controlplane.evals.samples import pushed_rows, store_samples
 from controlplane.evals.schemas import Described, PushEvaluation
+from controlplane.evals.scores import scores_of
 from controlplane.evals.states import is_terminal
 from controlplane.hub.access import environment_by_id, resolve_release
 from controlplane.hub.models import Release
@@ -26,6 +26,7 @@ from controlplane.pools.models import Pool
 from controlplane.runs.access import access_run
 from controlplane.runs.seats import players_of
 from controlplane.teams.actors import Actor
+from trainer.contracts.eval_statistics import mean_estimate
 from trainer.contracts.events import EventKind
 from trainer.contracts.run_config import EnvironmentRef, EvalConfig
 
@@ -145,28 +146,13 @@ def _describe(evaluation: Evaluation, body: Described) -> None:
 
 @transaction.atomic
 def push_samples(*, actor: Actor, evaluation_id: str, samples: list[dict[str, Any]]) -> Evaluation:
+    """Add samples. Those that are there already are overwritten, so that a push can be repeated."""
     evaluation = _open_pushed(actor, evaluation_id)
     if evaluation.samples_count + len(samples) > PUSHED_SAMPLES_MAX:
         raise Invalid(("body", "samples"), f"an evaluation holds at most {PUSHED_SAMPLES_MAX} samples")
-    rows = [
-        EvaluationSample(
-            evaluation=evaluation,
-            team_id=evaluation.team_id,
-            position=evaluation.samples_count + index,
-            reward=_finite(sample.get("reward")),
-            data=sample,
-        )
-        for index, sample in enumerate(samples)
-    ]
-    EvaluationSample.objects.bulk_create(rows, batch_size=500)
-    evaluation.samples_count += len(rows)
+    store_samples(evaluation, pushed_rows(evaluation, samples))
     save_history(evaluation)
     return evaluation
-
-
-def _finite(reward: Any) -> float | None:
-    is_number = isinstance(reward, int | float) and not isinstance(reward, bool)
-    return float(reward) if is_number and math.isfinite(reward) else None
 
 
 @transaction.atomic
@@ -178,8 +164,8 @@ def finalize_evaluation(*, actor: Actor, evaluation_id: str, metrics: dict[str, 
     if evaluation.status == EvalStatus.COMPLETED:
         return evaluation
     evaluation.metrics = evaluation.metrics | (metrics or {})
-    samples = EvaluationSample.objects.filter(evaluation=evaluation, reward__isnull=False)
-    evaluation.avg_score = samples.aggregate(mean=Avg("reward"))["mean"]
+    estimate = mean_estimate(scores_of(evaluation))
+    evaluation.avg_score = estimate.mean if estimate else None
     move(evaluation, EvalStatus.COMPLETED, reason="finalized by its sender")
     save_history(evaluation)
     return evaluation

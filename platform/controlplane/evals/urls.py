@@ -3,10 +3,13 @@
 from django.urls import URLPattern
 
 from controlplane.core.routes import endpoint
-from controlplane.evals import api
+from controlplane.evals import api, api_comparison
 
 urlpatterns: list[URLPattern] = [
     *endpoint("evaluations", api.EvaluationsView),
+    *endpoint("evaluations/compare", api_comparison.ComparisonView),
+    *endpoint("evaluations/compare/examples", api_comparison.ComparedExamplesView),
+    *endpoint("evaluations/compare/example", api_comparison.ComparedExampleView),
     *endpoint("evaluations/<str:evaluation_id>", api.EvaluationView),
     *endpoint("evaluations/<str:evaluation_id>/samples", api.SamplesView),
     *endpoint("evaluations/<str:evaluation_id>/finalize", api.FinalizeView),

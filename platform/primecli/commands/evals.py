@@ -6,7 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
+from primecli.commands import eval_comparison
 from primecli.environment_names import ENVIRONMENT_HELP
+from primecli.eval_tables import missing_text, pass_text
 from primecli.following import log_line
 from primecli.output import CliError, ExitCode, OutputFormat, OutputOption, last_words, moment
 from primecli.session import Session, YesOption, session_of
@@ -96,7 +98,7 @@ def _finish(cli: Session, found: dict[str, Any]) -> None:
 
 
 def _facts(found: dict[str, Any]) -> list[tuple[str, Any]]:
-    metrics = found.get("metrics") or {}
+    metrics, statistics = found.get("metrics") or {}, found.get("statistics") or {}
     return [
         ("evaluation", found["evaluation_id"]),
         ("name", found.get("name")),
@@ -105,9 +107,14 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, Any]]:
         ("environments", found.get("environment_names")),
         ("rollouts", found.get("total_samples")),
         ("reward", found.get("avg_score")),
+        ("pass@k", pass_text(statistics)),
+        ("missing", missing_text(statistics)),
         *sorted((name, value) for name, value in metrics.items() if name not in ("reward_mean", "rollouts")),
         ("error", found.get("error_message")),
     ]
+
+
+app.command("compare")(eval_comparison.compare)
 
 
 @app.command("list")

@@ -106,8 +106,8 @@ class RunEvals:
         )
         accounted: list[Accounted] = []
 
-        async def keep(_: int, chunk: list[Accounted]) -> None:
-            accounted.extend(chunk)
+        async def keep(item: Accounted) -> None:
+            accounted.append(item)
 
         await evaluation.run(self._place.sessions, keep)
         await self._report(step, environment.name, accounted)

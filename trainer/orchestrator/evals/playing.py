@@ -20,15 +20,15 @@ from trainer.orchestrator.rollouts.rollout import TENANT_FAULTS, Accounted, Roll
 from trainer.orchestrator.rollouts.verdicts import judge, lost
 
 INFRASTRUCTURE_TRIES = 3
-CHUNK_TASKS = 16
 
-OnChunk = Callable[[int, list[Accounted]], Awaitable[None]]
-"""(number, rollouts): a chunk holds the same tasks whenever a pass is repeated, so that its report is idempotent."""
+OnRollout = Callable[[Accounted], Awaitable[None]]
+"""Told of each rollout once it is settled."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvalPass:
-    """`tasks` are indices of the taskset; `on_end` is told of every rollout that ended, one that is repeated too."""
+    """`tasks` are indices of the taskset; `done` are the (task, number) pairs that an earlier pass has settled; `on_end` is told
+    of every rollout that ended, one that is repeated too."""
 
     environment: Environment
     policy: Policy
@@ -39,31 +39,29 @@ class EvalPass:
     concurrency: int
     gate: EngineGate
     on_end: Callable[[], None] = lambda: None
+    done: frozenset[tuple[int, int]] = frozenset()
 
-    async def run(self, sessions: SessionBook, on_chunk: OnChunk) -> None:
-        """Drive all of it; each chunk of tasks is handed over once all of its rollouts have ended."""
-        chunks = [self.tasks[start : start + CHUNK_TASKS] for start in range(0, len(self.tasks), CHUNK_TASKS)]
-        jobs = iter(
-            [(number, task) for number, chunk in enumerate(chunks) for task in chunk for _ in range(self.rollouts_per_example)]
-        )
-        done: dict[int, list[Accounted]] = {number: [] for number in range(len(chunks))}
+    async def run(self, sessions: SessionBook, on_rollout: OnRollout) -> None:
+        """Drive all that is not done, task by task."""
+        numbers = range(self.rollouts_per_example)
+        wanted = [(task, number) for task in self.tasks for number in numbers if (task, number) not in self.done]
+        jobs = iter(wanted)
 
         async def work() -> None:
-            for number, task in jobs:
-                done[number].append(await self._one(task, sessions))
-                if len(done[number]) == len(chunks[number]) * self.rollouts_per_example:
-                    await on_chunk(number, done.pop(number))
+            for task, number in jobs:
+                await on_rollout(await self._one(task, number, sessions))
 
         async with asyncio.TaskGroup() as workers:
-            for _ in range(min(self.concurrency, len(self.tasks) * self.rollouts_per_example)):
+            for _ in range(min(self.concurrency, len(wanted))):
                 workers.create_task(work())
 
-    async def _one(self, task: int, sessions: SessionBook) -> Accounted:
+    async def _one(self, task: int, number: int, sessions: SessionBook) -> Accounted:
         entry = await self.environment.tasks.at(task)
         name = self.environment.name
         for _ in range(INFRASTRUCTURE_TRIES):
             started_s = time.monotonic()
-            rollout = Rollout(new_id(), f"task-{task}", name, task, entry.key, entry.preview, self.policy.version, started_s)
+            version = self.policy.version
+            rollout = Rollout(new_id(), f"task-{task}", name, task, entry.key, entry.preview, version, started_s, number=number)
             outcome = await self._rolled(rollout, sessions)
             rollout.outcome, rollout.ended_s = outcome, time.monotonic()
             self.on_end()

@@ -72,6 +72,7 @@ def summary(item: Accounted) -> RolloutSummary:
         environment=rollout.environment,
         task=rollout.task,
         task_key=rollout.task_key,
+        rollout_number=rollout.number,
         task_preview=rollout.preview[:TASK_PREVIEW_MAX],
         state=item.state,
         reward=outcome.reward,

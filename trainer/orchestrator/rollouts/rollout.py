@@ -79,6 +79,8 @@ class Rollout:
     lessons: tuple[Lesson, ...] = ()
     broken_prefixes: int = 0
     left_out: int = 0
+    number: int = 0
+    """Which rollout of its task it is, in an evaluation."""
 
     @property
     def valid(self) -> bool:
