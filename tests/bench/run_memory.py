@@ -5,12 +5,12 @@ turns, so that every run's gradient is under way at once: parameters, gradient a
 the process, from its start to the last step; the difference is divided by the 32 runs more.
 """
 
-import resource
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from tests.bench.resident import own_peak_bytes
 from tests.bench.rows import Bound, Row
 from tests.bench.sizes import RANK, Size, size
 from tests.bench.training_batches import OPTIMIZER, batch, token_rows
@@ -42,7 +42,7 @@ def peak_bytes(model: Path, runs: int) -> tuple[int, int]:
         for job in jobs:
             job.tenant.check_gradient()
             job.tenant.apply_gradient()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, pool.tenant(names[0]).adapter.params_P.nbytes
+    return own_peak_bytes(), pool.tenant(names[0]).adapter.params_P.nbytes
 
 
 def measured(chosen: Size, runs: int) -> tuple[int, int]:
