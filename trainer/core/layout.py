@@ -28,29 +28,27 @@ of 135 million parameters. Decides only where sharing stops paying."""
 @dataclass(frozen=True)
 class AttentionBlock:
     """Rows that attend at one width. `gather` holds rows × width flat token indices, row by row; a short row repeats its own last
-    token, which the causal mask hides from every real one."""
+    token, which is later than every real one and so seen by none."""
 
     gather: Tensor
     rows: int
     width: int
-    positions: Tensor | None = None
-    """[rows, width] where samples share their beginning; None: a column is a position."""
-    visible: Tensor | None = None
-    """[rows, 1, width, width], true where a query (third) sees a key (last); None: whatever is not later."""
-    filler: Tensor | None = None
+    filler: Tensor | None
     """Places in rows × width that only fill their row up; None where every row is full."""
+    beginning: Tensor | None = None
+    """Flat token indices before each row, where the rows are what samples add to a beginning that they share."""
+    visible: Tensor | None = None
+    """[width, beginning + width], true where a row's token (first) sees a token (last); None: whatever is not later."""
+
+    @property
+    def first(self) -> int:
+        """The position of a row's first token in its sample."""
+        return 0 if self.beginning is None else len(self.beginning)
 
     def to(self, device: torch.device) -> "AttentionBlock":
-        def moved(index: Tensor | None) -> Tensor | None:
-            return None if index is None else index.to(device)
-
-        return replace(
-            self,
-            gather=self.gather.to(device),
-            positions=moved(self.positions),
-            visible=moved(self.visible),
-            filler=moved(self.filler),
-        )
+        names = ("gather", "filler", "beginning", "visible")
+        moved = {name: index.to(device) for name in names if (index := getattr(self, name)) is not None}
+        return replace(self, **moved)
 
 
 @dataclass(frozen=True)
@@ -64,6 +62,11 @@ class Layout:
     """Flat tokens of each adapter, in the order of the pack's adapters."""
     sample_rows: tuple[np.ndarray, ...]
     """Per sample, the flat index of each of its tokens; samples that share a beginning name the same ones."""
+
+    def rows_before(self, chosen: Sequence[np.ndarray]) -> Tensor:
+        """Flat indices of the tokens just before the `chosen` ones of each sample: where their predictions stand."""
+        before = [rows[tokens - 1] for rows, tokens in zip(self.sample_rows, chosen, strict=True)]
+        return torch.from_numpy(np.concatenate(before)).to(self.token_ids_T.device)
 
     def to(self, device: torch.device) -> "Layout":
         """The same with its tensors on a device."""
@@ -91,22 +94,6 @@ class _Row:
         """Where in the row each sample's tokens lie."""
         ends = self.prefix + np.cumsum([0, *(len(sample) - self.prefix for sample in self.samples)])
         return [np.concatenate([np.arange(self.prefix), np.arange(start, end)]) for start, end in pairwise(ends)]
-
-    def positions(self, width: int) -> np.ndarray:
-        """[width]: the place of each column's token in its own sample. Columns behind the row's end say 0."""
-        found = np.zeros(width, dtype=np.int64)
-        for places in self.places():
-            found[places] = np.arange(len(places))
-        return found
-
-    def visible(self, width: int) -> np.ndarray:
-        """[width, width]: a token sees the shared beginning and its own sample, as far as they are not later."""
-        owner = np.full(width, len(self.samples))
-        for index, places in enumerate(self.places()):
-            owner[places[self.prefix :]] = index
-        own = owner[:, None] == owner[None, :]
-        own[:, : self.prefix] = True
-        return np.tril(own)
 
 
 def width_of(length: int) -> int:
@@ -145,7 +132,7 @@ def _rows(samples: Sequence[np.ndarray]) -> list[_Row]:
 def _joined(row: _Row, sample: np.ndarray) -> _Row | None:
     prefix = _common(row.samples[0][: row.prefix], sample)
     joined = _Row([*row.samples, sample], prefix)
-    worth_it = prefix >= SHARED_MIN and _cost(joined.length) < _cost(row.length) + _cost(len(sample))
+    worth_it = prefix >= SHARED_MIN and _cost(joined) < _cost(row) + _cost(_Row([sample], len(sample)))
     return joined if worth_it else None
 
 
@@ -156,32 +143,51 @@ def _common(left: np.ndarray, right: np.ndarray) -> int:
     return int(differing[0]) if len(differing) else length
 
 
-def _cost(length: int) -> int:
-    return length * (PRODUCTS_PER_TOKEN + length)
+def _cost(row: _Row) -> int:
+    """In tokens attended to."""
+    added = [len(sample) - row.prefix for sample in row.samples]
+    return row.length * PRODUCTS_PER_TOKEN + row.prefix**2 + sum(width * (row.prefix + width) for width in added)
+
+
+@dataclass(frozen=True)
+class _Span:
+    """Flat tokens in a row."""
+
+    start: int
+    length: int
 
 
 def _blocks(rows: Sequence[_Row], starts: np.ndarray) -> tuple[tuple[AttentionBlock, ...], np.ndarray]:
-    """The rows by width, those that share apart, and where each flat token lies in the outputs of the blocks."""
-    alike: dict[tuple[int, bool], list[int]] = defaultdict(list)
-    for index, row in enumerate(rows):
-        alike[width_of(row.length), len(row.samples) > 1].append(index)
+    """Whole samples and shared beginnings by width, then what samples add to each beginning; and where each flat token lies in
+    the outputs of the blocks."""
+    plain: dict[int, list[_Span]] = defaultdict(list)
+    added: dict[tuple[int, int], list[_Span]] = defaultdict(list)
+    for index, (row, start) in enumerate(zip(rows, starts.tolist(), strict=True)):
+        plain[width_of(row.prefix)].append(_Span(start, row.prefix))
+        begins = start + row.prefix
+        for sample in row.samples:
+            if (length := len(sample) - row.prefix) > 0:
+                added[index, width_of(length)].append(_Span(begins, length))
+                begins += length
     restore = np.empty(sum(row.length for row in rows), dtype=np.int64)
     blocks, offset = [], 0
-    for (width, shares), members in sorted(alike.items()):
-        gather = np.stack([starts[index] + np.minimum(np.arange(width), rows[index].length - 1) for index in members])
-        real = np.arange(width) < np.array([[rows[index].length] for index in members])
-        for place, index in enumerate(members):
-            length = rows[index].length
-            restore[starts[index] : starts[index] + length] = offset + place * width + np.arange(length)
-        blocks.append(
-            AttentionBlock(
-                gather=torch.from_numpy(gather.reshape(-1)),
-                rows=len(members),
-                width=width,
-                positions=torch.from_numpy(np.stack([rows[i].positions(width) for i in members])) if shares else None,
-                visible=torch.from_numpy(np.stack([rows[i].visible(width)[None] for i in members])) if shares else None,
-                filler=None if real.all() else torch.from_numpy(np.flatnonzero(~real)),
-            )
-        )
-        offset += gather.size
+    for width, spans in sorted(plain.items()):
+        blocks.append(_block(spans, width, restore, offset))
+        offset += len(spans) * width
+    for (index, width), spans in sorted(added.items()):
+        beginning = torch.arange(starts[index], starts[index] + rows[index].prefix)
+        sees = torch.ones(width, rows[index].prefix + width, dtype=torch.bool).tril(rows[index].prefix)
+        blocks.append(replace(_block(spans, width, restore, offset), beginning=beginning, visible=sees))
+        offset += len(spans) * width
     return tuple(blocks), restore
+
+
+def _block(spans: Sequence[_Span], width: int, restore: np.ndarray, offset: int) -> AttentionBlock:
+    """The spans as rows of one width; writes into `restore` where their tokens lie, `offset` being the block's first place."""
+    columns = np.arange(width)
+    gather = np.stack([span.start + np.minimum(columns, span.length - 1) for span in spans])
+    real = columns < np.array([[span.length] for span in spans])
+    for place, span in enumerate(spans):
+        restore[span.start : span.start + span.length] = offset + place * width + columns[: span.length]
+    filler = None if real.all() else torch.from_numpy(np.flatnonzero(~real))
+    return AttentionBlock(torch.from_numpy(gather.reshape(-1)), len(spans), width, filler)

@@ -18,7 +18,7 @@ from torch.utils.checkpoint import checkpoint
 
 from trainer.core.adapter_stack import SITES, AdapterStack
 from trainer.core.adapters import TargetShape
-from trainer.core.layout import Layout, width_of
+from trainer.core.layout import WIDTH_STEP, Layout
 from trainer.core.operations import adapted_linear, flat_of, gated_unit, heads_of, rms_norm
 
 
@@ -200,10 +200,10 @@ class Llama:
 
 
 def _rotary_table(shape: LlamaShape, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Cosines and sines [positions, 1, head / 2], as many as the widest attention row; angles in float32, as Hugging Face
-    computes them."""
+    """Cosines and sines [positions, 1, head / 2], as many as the last column of an attention row; angles in float32, as Hugging
+    Face computes them."""
     exponents = torch.arange(0, shape.head_size, 2, dtype=torch.float32) / shape.head_size
-    positions = torch.arange(width_of(shape.context_tokens), dtype=torch.float32)
+    positions = torch.arange(shape.context_tokens + WIDTH_STEP, dtype=torch.float32)
     angles = (positions[:, None] / shape.rope_theta**exponents)[:, None, :]
     return angles.cos().to(device, dtype), angles.sin().to(device, dtype)
 

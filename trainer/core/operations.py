@@ -105,36 +105,53 @@ class _HeadsOf(Function):
         found: list[Tensor] = []
         for block in layout.blocks:
             rows = fused_TD.index_select(0, block.gather).view(block.rows, block.width, heads + 2 * kv_heads, -1)
-            turning, value = rows[:, :, : heads + kv_heads], rows[:, :, heads + kv_heads :]
-            turned = _turned(turning, *_angles(cosine, sine, block.width, block.positions))
+            angles = _angles(cosine, sine, block.first, block.width)
+            turned, value = _turned(rows[:, :, : heads + kv_heads], *angles), rows[:, :, heads + kv_heads :]
             query, key = turned[:, :, :heads], turned[:, :, heads:]
+            if block.beginning is not None:
+                before = fused_TD.index_select(0, block.beginning).view(1, block.first, heads + 2 * kv_heads, -1)
+                key_before = _turned(before[:, :, heads : heads + kv_heads], *_angles(cosine, sine, 0, block.first))
+                key, value = _behind(key_before, key), _behind(before[:, :, heads + kv_heads :], value)
             found += [query.transpose(1, 2), _repeated(key, heads // kv_heads), _repeated(value, heads // kv_heads)]
         return tuple(found)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         cosine, sine = ctx.saved_tensors
-        heads, kv_heads, rows = ctx.heads, ctx.kv_heads, []
+        heads, kv_heads, rows, before = ctx.heads, ctx.kv_heads, [], []
         for index, block in enumerate(ctx.layout.blocks):
             query, key, value = (grad.transpose(1, 2) for grad in grads[3 * index : 3 * index + 3])
+            key, value = _summed(key, kv_heads), _summed(value, kv_heads)
             fused = query.new_empty(block.rows, block.width, heads + 2 * kv_heads, query.shape[-1])
-            cosine_W, sine_W = _angles(cosine, sine, block.width, block.positions)
+            cosine_W, sine_W = _angles(cosine, sine, block.first, block.width)
             _turned(query, cosine_W, -sine_W, out=fused[:, :, :heads])
-            _turned(_summed(key, kv_heads), cosine_W, -sine_W, out=fused[:, :, heads : heads + kv_heads])
-            fused[:, :, heads + kv_heads :] = _summed(value, kv_heads)
+            _turned(key[:, block.first :], cosine_W, -sine_W, out=fused[:, :, heads : heads + kv_heads])
+            fused[:, :, heads + kv_heads :] = value[:, block.first :]
             rows.append(fused.view(block.rows * block.width, -1))
-        # A token lies in one place of one row, and the columns that fill a row up have no gradient.
+            if block.beginning is not None:
+                cosine_B, sine_B = _angles(cosine, sine, 0, block.first)
+                key_before = _turned(key[:, : block.first].sum(dim=0, keepdim=True), cosine_B, -sine_B)[0]
+                before.append((block.beginning, torch.cat([key_before, value[:, : block.first].sum(dim=0)], dim=1)))
+        # A token asks in one place of one row, and the columns that fill a row up have no gradient.
         together = rows[0] if len(rows) == 1 else torch.cat(rows)
-        return together.index_select(0, ctx.layout.restore_T), None, None, None, None, None
+        grad_TD = together.index_select(0, ctx.layout.restore_T)
+        for places, grad in before:  # no token twice among the places: the sum has one order
+            grad_TD[:, -grad[0].numel() :].index_add_(0, places, grad.flatten(1))
+        return grad_TD, None, None, None, None, None
 
 
-def _angles(cosine: Tensor, sine: Tensor, width: int, positions: Tensor | None) -> tuple[Tensor, Tensor]:
-    places = slice(width) if positions is None else positions
-    return cosine[places], sine[places]
+def _angles(cosine: Tensor, sine: Tensor, first: int, width: int) -> tuple[Tensor, Tensor]:
+    """Of the positions of a row's columns."""
+    return cosine[first : first + width], sine[first : first + width]
+
+
+def _behind(before: Tensor, rows: Tensor) -> Tensor:
+    """Each of the rows [rows, width, heads, head] behind the one beginning [1, first, heads, head]."""
+    return torch.cat([before.expand(len(rows), -1, -1, -1), rows], dim=1)
 
 
 def _turned(x: Tensor, cosine: Tensor, sine: Tensor, out: Tensor | None = None) -> Tensor:
-    """[rows, width, heads, head] by the angles of each column [.., width, 1, head / 2]."""
+    """[rows, width, heads, head] by the angles of each column [width, 1, head / 2]."""
     out = torch.empty(x.shape, dtype=x.dtype, device=x.device) if out is None else out
     (first, second), (to_first, to_second) = x.chunk(2, dim=-1), out.chunk(2, dim=-1)
     torch.mul(first, cosine, out=to_first).addcmul_(second, sine, value=-1)
@@ -157,8 +174,8 @@ def _summed(grad: Tensor, kv_heads: int) -> Tensor:
 def heads_of(
     fused_TD: Tensor, layout: Layout, angles: tuple[Tensor, Tensor], heads: int, kv_heads: int
 ) -> list[tuple[Tensor, Tensor, Tensor]]:
-    """Queries, keys and values [rows, heads, width, head] of each of the layout's blocks, turned by their positions. `fused_TD`
-    has the columns of all heads: queries, keys, values."""
+    """Queries, keys and values [rows, heads, width, head] of each of the layout's blocks, turned by their positions; keys and
+    values begin with those of the block's beginning. `fused_TD` has the columns of all heads: queries, keys, values."""
     found: tuple[Tensor, ...] = _HeadsOf.apply(fused_TD, layout, *angles, heads, kv_heads)  # type: ignore[no-untyped-call]
     return list(zip(found[::3], found[1::3], found[2::3], strict=True))
 

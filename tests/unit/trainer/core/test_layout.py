@@ -60,14 +60,31 @@ def test_a_shared_beginning_is_laid_out_once_and_every_sample_is_found_again():
         assert layout.token_ids_T[rows].tolist() == sample.tolist()
 
 
+def seen(layout) -> dict[int, list[int]]:
+    """Per flat token, those that it attends to, in the order of their positions, which must be its own sample's."""
+    found = {}
+    for block in layout.blocks:
+        before = [] if block.beginning is None else block.beginning.tolist()
+        assert block.first == len(before)
+        sees = torch.ones(block.width, block.width).tril() if block.visible is None else block.visible
+        filler = set() if block.filler is None else set(block.filler.tolist())
+        for place, token in enumerate(block.gather.tolist()):
+            row, column = divmod(place, block.width)
+            columns = before + block.gather.tolist()[row * block.width : (row + 1) * block.width]
+            if place not in filler:
+                assert token not in found, "a token asks once"
+                found[token] = [columns[index] for index in np.flatnonzero(sees[column])]
+    return found
+
+
 def test_in_a_shared_row_a_token_sees_its_own_sample_up_to_itself_and_nothing_else():
-    samples = answers(3, 2)
+    samples = answers(3, 2, 2 * WIDTH_STEP)
     layout = lay_out(samples, [sum(map(len, samples))])
-    (block,) = layout.blocks
+    attended = seen(layout)
     for rows in layout.sample_rows:
         for place, row in enumerate(rows):
-            assert np.flatnonzero(block.visible[0, 0, row]).tolist() == rows[: place + 1].tolist()
-        assert block.positions[0, rows].tolist() == list(range(len(rows)))
+            assert attended[row] == rows[: place + 1].tolist()
+    assert [(block.rows, block.width, block.first) for block in layout.blocks] == [(1, 32, 0), (2, 32, 32), (1, 64, 32)]
 
 
 def test_samples_of_two_adapters_share_nothing():
@@ -76,10 +93,11 @@ def test_samples_of_two_adapters_share_nothing():
     assert layout.group_rows == tuple(map(len, samples))
 
 
-def test_a_beginning_is_not_shared_where_attention_would_cost_more_than_it_saves():
-    short, long = answers(1, 1), answers(6000, 6000)
-    assert lay_out(short, [sum(map(len, short))]).group_rows == (len(PROMPT) + 2,)
-    assert lay_out(long, [sum(map(len, long))]).group_rows == (sum(map(len, long)),)
+def test_a_beginning_is_not_shared_where_the_others_would_lose_more_than_it_saves():
+    long = np.concatenate([PROMPT, np.arange(200)])
+    alike, short = [long, long, long], PROMPT[:SHARED_MIN]
+    assert lay_out(alike, [3 * len(long)]).group_rows == (len(long),)
+    assert lay_out([*alike, short], [3 * len(long) + len(short)]).group_rows == (len(long) + len(short),)
 
 
 @given(st.lists(st.lists(st.integers(0, 1), min_size=2, max_size=60), min_size=1, max_size=8))
@@ -88,5 +106,7 @@ def test_whatever_is_shared_every_sample_is_found_again(contents):
     layout = lay_out(samples, [sum(map(len, samples))])
     for sample, rows in zip(samples, layout.sample_rows, strict=True):
         assert layout.token_ids_T[rows].tolist() == sample.tolist()
+    attended = seen(layout)
+    assert all(attended[row] == rows[: place + 1].tolist() for rows in layout.sample_rows for place, row in enumerate(rows))
     flat = torch.arange(len(layout.token_ids_T))
     assert torch.equal(torch.cat([flat[block.gather] for block in layout.blocks])[layout.restore_T], flat)
