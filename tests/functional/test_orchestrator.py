@@ -205,7 +205,7 @@ async def test_a_run_pauses_with_the_reason_when_most_rollouts_fail(tmp_path: Pa
 async def test_a_run_that_falls_apart_is_told_once_and_pauses_if_its_owner_wants(tmp_path: Path, pauses, ending):
     config = run_config(max_steps=8, pause_on_divergence=pauses, learning_rate=0.02)
     async with world(run_spec(config=config), tmp_path, mixed) as place:
-        place.trainer.metrics = {"mismatch_kl": 9.0, "grad_norm": 3.5}
+        place.trainer.metrics = {"step_kl": 9.0, "grad_norm": 3.5}
         finish = await attempt(place)
     assert (finish.outcome, finish.code) == ending
     (told,) = [event for event in place.control.of_kind("incident") if event.payload["code"] == "diverging"]

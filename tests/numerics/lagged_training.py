@@ -20,9 +20,9 @@ from trainer.contracts.run_config import AlgorithmConfig
 from trainer.contracts.training import OptimizerSpec
 
 SERIES = Path(__file__).parents[1] / "data" / "divergence.json"
-KEPT = ("reward", "reward_std", "staleness_mean", "mismatch_kl", "masked_fraction", "entropy", "grad_norm")
-HEALTHY = [(2e-3, 0, 0, 40), (1e-3, 8, 0, 40), (2e-3, 4, 0, 40), (3e-3, 4, 0, 40), (3e-3, 8, 0, 40)]
-DIVERGING = [(2e-2, 0, 0, 14), (2e-2, 0, 1, 14), (2e-2, 1, 0, 12), (2e-2, 4, 0, 12), (2e-2, 8, 0, 12)]
+KEPT = ("reward", "reward_std", "staleness_mean", "mismatch_kl", "step_kl", "masked_fraction", "entropy", "grad_norm")
+HEALTHY = [(2e-3, 0, 0, 40), (3e-3, 0, 0, 40), (1e-3, 8, 0, 40), (2e-3, 4, 0, 40), (3e-3, 4, 0, 40), (3e-3, 8, 0, 40)]
+DIVERGING = [(2e-2, 0, seed, 12) for seed in range(4)] + [(2e-2, 1, 0, 12), (2e-2, 4, 0, 12), (2e-2, 8, 0, 12), (2e-2, 8, 1, 12)]
 
 
 def lagged_metrics(root: Path, *, learning_rate: float, lag: int, seed: int, steps: int) -> list[dict[str, float]]:
@@ -40,8 +40,9 @@ def lagged_metrics(root: Path, *, learning_rate: float, lag: int, seed: int, ste
         rewards = [reward_of("sum", ids, x, y) for (ids, _), (x, y) in zip(replies, asked, strict=True)]
         groups = [rewards[start : start + GROUP_SIZE] for start in range(0, len(rewards), GROUP_SIZE)]
         advantages = [advantage for group in groups for advantage in grpo.advantages(group, [0] * GROUP_SIZE)]
-        (result,) = step_together(pool, [batch_of(run, step, prompts_of(asked), replies, advantages)])
-        known = {"reward": fmean(rewards), "reward_std": pstdev(rewards), "staleness_mean": float(min(step - 1, lag))}
+        age = min(step - 1, lag)
+        (result,) = step_together(pool, [batch_of(run, step, prompts_of(asked), replies, advantages, lag=age)])
+        known = {"reward": fmean(rewards), "reward_std": pstdev(rewards), "staleness_mean": float(age)}
         found.append({name: value for name, value in {**result.metrics, **known}.items() if name in KEPT})
         waiting.append(_sampled(pool, run, rng, generator))
     return found

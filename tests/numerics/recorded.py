@@ -54,7 +54,7 @@ def batch(run: str, step: int, samples: Sequence[TrainSample]) -> TrainBatch:
     return TrainBatch(
         run_id=run,
         step=step,
-        n_rl=sum(sum(w != 0 for w in s.rl_weights) for s in samples),
+        n_rl=sum(sum(w != 0 for w in s.rl_weights or []) for s in samples),
         n_ce=sum(sum(w != 0 for w in s.ce_weights or []) for s in samples),
         n_ref_kl=sum(sum(w != 0 for w in s.ref_kl_weights or []) for s in samples),
         samples=list(samples),

@@ -36,7 +36,7 @@ def prompts_of(asked: list[tuple[int, int]]) -> list[list[int]]:
     return [prompt_of([Turn("user", question(x, y))]) for x, y in asked]
 
 
-def batch_of(run: str, step: int, prompts, replies, advantages) -> TrainBatch:
+def batch_of(run: str, step: int, prompts, replies, advantages, *, lag: int = 0) -> TrainBatch:
     samples = []
     for prompt, (ids, logprobs), advantage in zip(prompts, replies, advantages, strict=True):
         before, count = [0.0] * len(prompt), len(prompt) + len(ids)
@@ -46,7 +46,7 @@ def batch_of(run: str, step: int, prompts, replies, advantages) -> TrainBatch:
                 mask=[False] * len(prompt) + [True] * len(ids),
                 logprobs=before + logprobs,
                 temperatures=[1.0] * count,
-                policy_versions=[step - 1] * count,
+                policy_versions=[step - 1 - lag] * count,
                 rl_weights=before + [1.0] * len(ids),
                 advantages=before + [advantage] * len(ids),
             )

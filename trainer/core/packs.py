@@ -18,22 +18,26 @@ from trainer.core.adapters import Adapter
 from trainer.core.layout import lay_out
 from trainer.core.llama import Llama
 from trainer.core.losses import TALLY, run_loss
+from trainer.core.probe import Probe
 from trainer.core.streams import Denominators, SampleStreams, Signals
 from trainer.core.token_scores import TokenScores, chunks
 
 
 @dataclass
 class Accumulation:
-    """A step in progress: gradients add up in the adapter, sums in `tally`."""
+    """A step in progress: gradients add up in the adapter, sums in `tally`, what the first tokens were worth in `probe`."""
 
     adapter: Adapter
     loss: LossSpec
     denominators: Denominators
+    probe: Probe | None = None
     tally: Tensor = field(default_factory=lambda: torch.zeros(len(TALLY), dtype=torch.float64))
 
     def restart(self) -> None:
         self.adapter.drop_gradient()
         self.tally.zero_()
+        if self.probe is not None:
+            self.probe.restart()
 
 
 @dataclass(frozen=True)
@@ -52,12 +56,11 @@ def train_pack(model: Llama, parts: Sequence[PackPart], *, recompute: bool = Fal
     """Add the gradient and the tally of every part to its accumulation. Parts of several runs share every product with the
     base weights; a part's gradient depends on its own rows alone. `recompute`: see `Llama.hidden`."""
     samples = [sample for part in parts for sample in part.samples]
-    layout = lay_out([sample.token_ids_T for sample in samples], [part.tokens for part in parts])
-    before = np.concatenate([rows[sample.trained_P - 1] for rows, sample in zip(layout.sample_rows, samples, strict=True)])
+    layout = lay_out([sample.token_ids_T for sample in samples], [part.tokens for part in parts]).to(model.device)
     owners = [part.accumulation.adapter for part in parts]
     adapters = AdapterStack(owners, model.targets, layout.group_rows, dtype=model.dtype)
-    hidden_TH = model.hidden(layout.to(model.device), adapters, recompute=recompute)
-    normed_PH = model.last_norm(hidden_TH.index_select(0, torch.from_numpy(before).to(model.device)))
+    hidden_TH = model.hidden(layout, adapters, recompute=recompute)
+    normed_PH = model.last_norm(hidden_TH.index_select(0, layout.rows_before([sample.trained_P for sample in samples])))
     # The sum over runs couples nothing: no row belongs to two of them.
     torch.autograd.backward(normed_PH, _loss_gradient(model, normed_PH.detach(), parts))
     adapters.deliver()
@@ -91,5 +94,7 @@ def _run_gradient(part: PackPart, logprob_P: Tensor, entropy_P: Tensor, signals:
     with torch.enable_grad():
         loss, tally = run_loss(leaf_P, entropy_P, signals, into.denominators, into.loss)
     into.tally += tally
+    if into.probe is not None:
+        into.probe.note(logprob_P)
     (grad_P,) = torch.autograd.grad(loss, leaf_P)
     return grad_P

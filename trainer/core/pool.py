@@ -180,9 +180,13 @@ class Pool:
         if not logged:
             self.batch_log.append(job.batch)
         metrics = metrics_of(job.accumulation.tally) | staleness_of(job.streams, job.batch.step)
-        metrics |= tenant.apply_gradient() | job.timings()
+        metrics |= tenant.apply_gradient() | self._step_kl(job) | job.timings()
         outcome = StepOutcome(tenant.run_id, tenant.step, job.streams.tokens, metrics, job.packs, job.packs_shared)
         return self.versions.publish_step(outcome, tenant.spec.team_id, tenant.adapter)
+
+    def _step_kl(self, job: StepJob) -> dict[str, float]:
+        probe = job.accumulation.probe
+        return {} if probe is None else {"step_kl": probe.change(self.model, job.tenant.adapter)}
 
     def checkpoint(self, run_id: str) -> CheckpointWritten:
         tenant = self.tenant(run_id)

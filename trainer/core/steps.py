@@ -9,6 +9,7 @@ from time import monotonic
 
 from trainer.contracts.samples import TrainBatch
 from trainer.core.packs import Accumulation, PackPart
+from trainer.core.probe import Probe
 from trainer.core.streams import BatchStreams, SampleStreams
 from trainer.core.tenants import Tenant
 
@@ -20,7 +21,7 @@ class StepJob:
         self.tenant = tenant
         self.batch = batch
         self.streams = streams
-        self.accumulation = Accumulation(tenant.adapter, tenant.spec.loss, streams.denominators)
+        self.accumulation = Accumulation(tenant.adapter, tenant.spec.loss, streams.denominators, Probe.of(streams))
         self.created = monotonic()
         self.started: float | None = None
         self.restart()

@@ -2,8 +2,7 @@
 
 Knows two signs, each by figures of the run's own steps:
 
-  drift      the median of three steps' `mismatch_kl`, per version that lies between rollout and step, is above `DRIFT_MAX`:
-             every step changes the policy too much. Of fresh rollouts it says nothing, since they come from the policy itself
+  drift      the median of three steps' `step_kl` is above `DRIFT_MAX`: every step changes the policy too much
   collapse   the mean reward of three steps has fallen, from the best such mean of late, by more than `COLLAPSE_STDS` of the
              widest `reward_std` so far and by far more than steps differ anyway, and `entropy` has moved by `ENTROPY_TIMES` with
              it: what was learnt is lost. A step of unlucky tasks lowers the reward, but leaves the policy as sure as it was
@@ -24,14 +23,14 @@ WINDOW = 3
 LATE_STEPS = 12
 CHANGES_MAX = 100
 DRIFT_MAX = 0.1
-"""Nats a token and version, of r − 1 − log r: as if each step had made every token 1.5 times or 0.6 times as likely."""
+"""Nats a token, of r − 1 − log r: as if each step had made every token 1.5 times or 0.6 times as likely."""
 COLLAPSE_STDS = 0.6
 NOISE_TIMES = 2.6
 """Times the mean change from step to step: five standard deviations of a mean of three, where that change is noise alone."""
 ENTROPY_TIMES = 1.8
 CALM_STEPS = 10
 """Steps without a sign after which an alarm is over."""
-TOLD = ("reward", "mismatch_kl", "staleness_mean", "masked_fraction", "clamped_fraction", "entropy", "grad_norm")
+TOLD = ("reward", "step_kl", "mismatch_kl", "staleness_mean", "masked_fraction", "clamped_fraction", "entropy", "grad_norm")
 
 
 class DivergenceAlarm:
@@ -64,11 +63,11 @@ class DivergenceAlarm:
         return AttemptOver("paused", self.message, FailureCode.DIVERGING) if self.message is not None else None
 
     def _drifts(self, metrics: Mapping[str, float]) -> str | None:
-        self._drift.append(metrics.get("mismatch_kl", 0.0) / max(1.0, metrics.get("staleness_mean", 0.0)))
+        self._drift.append(metrics.get("step_kl", 0.0))
         drift = median(self._drift)
         if len(self._drift) < WINDOW or drift <= DRIFT_MAX:
             return None
-        return f"each step changes the policy by a mismatch_kl of about {drift:.2f} a token, more than {DRIFT_MAX}"
+        return f"each step changes the policy by a step_kl of about {drift:.2f} a token, more than {DRIFT_MAX}"
 
     def _collapses(self, metrics: Mapping[str, float]) -> str | None:
         """A step without rewards says nothing."""

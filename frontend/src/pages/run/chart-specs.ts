@@ -151,6 +151,7 @@ export function sectionsOf(plotter: Plotter): Section[] {
         { title: "Cross-entropy", note: "of the tokens that are learnt as they are", lines: [plotter.line("ce_loss", "per token")] },
         { title: "Entropy", lines: [plotter.line("entropy", "per token")] },
         { title: "Mismatch KL", note: "sampler against trainer", lines: [plotter.line("mismatch_kl", "per token")] },
+        { title: "Step KL", note: "the policy after a step against before it", lines: [plotter.line("step_kl", "per token")] },
         { title: "Gradient norm", lines: [plotter.line("grad_norm", "before the clip")] },
         { title: "Staleness", note: "steps behind", lines: [plotter.line("staleness_max", "largest", 2, true), plotter.line("staleness_mean", "mean")] },
         {

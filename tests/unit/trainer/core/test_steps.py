@@ -16,7 +16,7 @@ def job(run: str, lengths: list[int]) -> StepJob:
         run_id=run, adapter=SimpleNamespace(drop_gradient=lambda: None, spec=LoraSpec()), spec=SimpleNamespace(loss=LossSpec())
     )
     samples = tuple(SimpleNamespace(length=length) for length in lengths)
-    return StepJob(tenant, None, SimpleNamespace(samples=samples, denominators=Denominators(1, 0, 0)))
+    return StepJob(tenant, SimpleNamespace(step=1), SimpleNamespace(samples=samples, denominators=Denominators(0, 1, 0)))
 
 
 def lengths(pack):
