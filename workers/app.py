@@ -86,6 +86,7 @@ app.conf.beat_schedule = {
     "checkpoints": every(30.0, "checkpoints.sweep"),
     "expired exports": every(300.0, "exports.expire"),
     "expired": every(600.0, "housekeeping.sweep_expired"),
+    "external runs": every(600.0, "housekeeping.end_silent_runs"),
     "containers": every(30.0, "containers.sweep"),
     "sessions": every(3600.0, "housekeeping.clear_sessions"),
 }

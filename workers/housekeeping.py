@@ -5,6 +5,7 @@ from importlib import import_module
 from django.conf import settings
 
 from controlplane.core import idempotency, throttling
+from controlplane.ingest.services import end_silent_runs
 from workers.app import app
 
 
@@ -18,3 +19,9 @@ def clear_sessions() -> None:
 def sweep_expired() -> int:
     """Answers kept for requests that are sent again, and buckets of limits that are full by now."""
     return idempotency.sweep() + throttling.sweep()
+
+
+@app.task(name="housekeeping.end_silent_runs")
+def end_silent() -> int:
+    """Runs that are trained elsewhere and of which nothing is heard any more."""
+    return end_silent_runs()

@@ -215,6 +215,11 @@ def fork_request(world: World) -> dict[str, Any]:
     return {"name": "a-fork"}
 
 
+@sends("external_runs_status_set")
+def external_status(world: World) -> dict[str, Any]:
+    return {"status": "completed"}
+
+
 @sends("billing_top_ups_create")
 def top_up(world: World) -> dict[str, Any]:
     return {"amount_usd": 1}

@@ -96,4 +96,6 @@ class FailureCode(StrEnum):
     LEASE_LOST = "lease_lost"
     ATTEMPTS_EXHAUSTED = "attempts_exhausted"
     STOPPED_BY_USER = "stopped_by_user"
+    EXTERNAL_FAILED = "external_failed"
+    """The trainer of a run that is trained elsewhere says so, or says nothing any more."""
     INTERNAL = "internal"

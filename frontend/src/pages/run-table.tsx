@@ -27,7 +27,7 @@ const COLUMNS: Column<Run>[] = [
     sortBy: (run) => run.status,
     cell: (run) => <><RunBadge status={run.status} />{run.queueReason && <div className="muted small">{run.queueReason}</div>}</>,
   },
-  { name: "Step", kind: "number", sortBy: (run) => run.step / run.maxSteps, cell: (run) => <span className="nowrap">{run.step} / {run.maxSteps}</span> },
+  { name: "Step", kind: "number", sortBy: (run) => run.step / (run.maxSteps || Infinity), cell: (run) => <span className="nowrap">{run.step} / {run.maxSteps || "—"}</span> },
   { name: "Reward", kind: "number", sortBy: (run) => run.latestReward, cell: (run) => ratio(run.latestReward) },
   { name: "Cost", kind: "number", sortBy: (run) => run.costMicrousd, cell: (run) => microDollars(run.costMicrousd ?? 0) },
   { name: "Model", sortBy: (run) => run.baseModel, cell: (run) => run.baseModel },

@@ -20,7 +20,7 @@ import { type Place, RolloutsPanel } from "./run/rollouts-panel";
 import { RunActions } from "./run/run-actions";
 import "./run/run.css";
 import { StateNotice } from "./run/state-notice";
-import { HAS_ENDED, useRun } from "./run/use-run";
+import { HAS_ENDED, isElsewhere, useRun } from "./run/use-run";
 import { VersionsPanel } from "./run/versions-panel";
 
 const STREAM: Record<Connection, [text: string, tone: Tone, isLive: boolean]> = {
@@ -59,6 +59,7 @@ export function RunPage() {
     <>
       <Heading title={run.name || run.id} note={<>{run.baseModel} · {sourcesOf(run).join(", ")} · <code>{run.id}</code></>}>
         <RunBadge status={run.status} />
+        {isElsewhere(run) && <Badge isPlain>trained elsewhere</Badge>}
         <StreamBadge connection={connection} />
         <RunActions run={run} onDone={reload} />
       </Heading>
@@ -78,11 +79,11 @@ function StreamBadge({ connection }: { connection: Connection }) {
 function Figures({ run, curves }: { run: Run; curves: Curves | undefined }) {
   const recent = (curves?.series.step_time_s ?? []).slice(-RECENT_STEPS).filter((value) => value !== null);
   const stepS = recent.length ? recent.reduce((sum, value) => sum + value, 0) / recent.length : undefined;
-  const left = HAS_ENDED.has(run.status) || stepS === undefined ? undefined : (run.maxSteps - run.step) * stepS;
+  const left = HAS_ENDED.has(run.status) || !run.maxSteps || stepS === undefined ? undefined : (run.maxSteps - run.step) * stepS;
   const value = (name: string) => (curves ? latest(curves, name) : null);
   return (
     <Stats label="Figures of the run">
-      <Stat label="Steps" value={`${run.step} / ${run.maxSteps}`} note={left === undefined ? undefined : `about ${duration(left)} to go`} />
+      <Stat label="Steps" value={run.maxSteps ? `${run.step} / ${run.maxSteps}` : run.step} note={left === undefined ? undefined : `about ${duration(left)} to go`} />
       <Stat label="Mean reward" value={ratio(value("reward"), 3)} note="of the newest step" />
       <Stat label="Largest staleness" value={ratio(value("staleness_max"), 0)} note="steps behind" />
       <Stat label="Trained tokens a second" value={ratio(value("tokens_per_s"), 0)} />

@@ -8,6 +8,7 @@ import binascii
 import hashlib
 import io
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -43,6 +44,15 @@ def store_body(lease: Lease, batch: RolloutBatch) -> StoredBody:
     key = f"rollouts/{lease.team_id}/{lease.subject_id}/{batch.body_sha256}.jsonl.zst"
     stored = store().put(key, data)
     return StoredBody(key, batch.body_sha256, stored.size_bytes)
+
+
+def store_records(folder: str, records: Iterable[dict[str, Any]]) -> StoredBody:
+    """Records that no leased process sent, encoded as one would have. `folder` ends with a slash."""
+    lines = (json.dumps(record, ensure_ascii=False) for record in records)
+    data = zstandard.ZstdCompressor().compress("\n".join(lines).encode(errors="replace"))
+    sha256 = hashlib.sha256(data).hexdigest()
+    key = f"{folder}{sha256}.jsonl.zst"
+    return StoredBody(key, sha256, store().put(key, data).size_bytes)
 
 
 def read_body(key: str) -> list[dict[str, Any]]:

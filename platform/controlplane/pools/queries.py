@@ -1,10 +1,15 @@
 """Reads over pools and leases for schedulers and reconcilers. Decides nothing."""
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from controlplane.core.clock import now
+from controlplane.core.tenancy import acting_as_system
 from controlplane.pools.models import Lease, Pool
 from trainer.contracts.internal import PoolSpec
+
+REPORTED = frozenset({"completed", "failed", "stopped", "paused"})
+"""Ends of leases whose holder said how it went."""
 
 
 def live_count(subject_kind: str, *, pool: Pool | None = None) -> int:
@@ -37,6 +42,30 @@ def base_models_served() -> set[str]:
 
 def pools() -> list[Pool]:
     return list(Pool.objects.order_by("name"))
+
+
+def pools_with_load() -> list[tuple[Pool, int]]:
+    """Each pool with the number of runs at work on it, whosever they are."""
+    with acting_as_system():
+        return [(pool, live_count("run", pool=pool)) for pool in pools()]
+
+
+@dataclass(frozen=True)
+class SandboxRecord:
+    """How the newest release checks ended, each of which needs a sandbox: `lost` are those whose process did not report."""
+
+    last_at: datetime | None
+    ended: int
+    lost: int
+
+
+def sandbox_record(newest: int = 10) -> SandboxRecord:
+    """Of every team's checks: what is told of them names nobody."""
+    with acting_as_system():
+        leases = Lease.objects.filter(subject_kind="release", released_at__isnull=False).order_by("-released_at")
+        ended = list(leases.values_list("released_at", "end_reason")[:newest])
+    lost = sum(reason not in REPORTED for _, reason in ended)
+    return SandboxRecord(ended[0][0] if ended else None, len(ended) - lost, lost)
 
 
 def pool_spec(pool: Pool) -> PoolSpec:

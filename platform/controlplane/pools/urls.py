@@ -1,5 +1,6 @@
 """Routes of the app, below `/api/v1` (see `controlplane.urls`)."""
 
-from django.urls import URLPattern
+from controlplane.core.routes import endpoint
+from controlplane.pools import api
 
-urlpatterns: list[URLPattern] = []
+urlpatterns = [*endpoint("installation", api.InstallationView)]

@@ -10,6 +10,7 @@ from controlplane.runs import curves, queries
 from controlplane.runs.access import access_run
 from controlplane.runs.schemas import render_event
 from controlplane.runs.schemas_curves import ConfigAnswer, CurvesAnswer, CurvesQuery, TimelineAnswer, TimelineQuery
+from controlplane.runs.states import RunKind
 from trainer.contracts.run_config import RunConfig
 from trainer.contracts.toml_writing import changed_paths, write_toml
 
@@ -46,6 +47,10 @@ class ConfigView(ApiView):
 
     @extend_schema(operation_id="runs_config_get", responses=ConfigAnswer)
     def get(self, request: Request, run_id: str) -> Response:
-        """The configuration as TOML to start the run again, and which fields differ from the defaults. No secrets."""
-        config = RunConfig.model_validate(access_run(request.user, run_id).config)
+        """The configuration as TOML to start the run again, and which fields differ from the defaults. No secrets. Empty for a
+        run that is trained elsewhere: nothing here starts it again."""
+        run = access_run(request.user, run_id)
+        if run.kind == RunKind.EXTERNAL:
+            return render(ConfigAnswer(toml="", changed=[]))
+        config = RunConfig.model_validate(run.config)
         return render(ConfigAnswer(toml=write_toml(config), changed=changed_paths(config)))

@@ -18,7 +18,7 @@ from controlplane.pools.services import LEASE_S, GrantedAttempt, grant_lease, re
 from controlplane.runs import access, queries
 from controlplane.runs.history import append_incident, move, save_history, set_failure
 from controlplane.runs.models import Run
-from controlplane.runs.states import LEASED_STATES
+from controlplane.runs.states import LEASED_STATES, RunKind
 from trainer.contracts.events import Component, FailureCode, RunState
 from trainer.contracts.internal import Finish, Heartbeat, HeartbeatReply
 
@@ -162,7 +162,7 @@ def _consequence(run: Run) -> str:
 def tell_service_loss(component: Component, known_at: datetime) -> None:
     """Write into the history of every run that was at work that a process of ours was lost and works again."""
     at_work = Q(state__in=LEASED_STATES) | Q(state=RunState.QUEUED, attempt__gt=0) | Q(finished_at__gte=known_at)
-    touched = Run.objects.filter(at_work, started_at__lte=known_at, deleted_at__isnull=True)
+    touched = Run.objects.filter(at_work, started_at__lte=known_at, deleted_at__isnull=True).exclude(kind=RunKind.EXTERNAL)
     for run_id in list(touched.order_by("id").values_list("id", flat=True)):
         run = access.lock_run(run_id)
         if run is not None:

@@ -10,6 +10,7 @@ from django.db.models import Q
 from controlplane.core.clock import DatabaseNow
 from controlplane.core.models import TenantModel
 from controlplane.pools.models import Pool
+from controlplane.runs.states import RunKind
 from trainer.contracts.events import EventKind, RunState
 
 
@@ -19,13 +20,13 @@ class Run(TenantModel):
 
     created_by = models.ForeignKey("teams.User", on_delete=models.PROTECT, related_name="+")
     name = models.CharField(max_length=100)
-    kind = models.CharField(max_length=32, default="SHARED_RFT_HOSTED")
+    kind = models.CharField(max_length=32, default=RunKind.SHARED.value)
     base_model = models.CharField(max_length=127)
     pool = models.ForeignKey(Pool, on_delete=models.PROTECT, null=True, related_name="+")
     config = models.JSONField()
     """The effective configuration: contracts.RunConfig with every default filled in."""
     client_config = models.JSONField(default=dict)
-    """The free table `run_config` as the sender gave it."""
+    """The free table `run_config` as the sender gave it; of a run that is trained elsewhere, all that its trainer told."""
     releases = models.JSONField(default=list)
     """Release ids, one per environment and then per evaluation environment, pinned when the run was made."""
     init_from = models.CharField(max_length=1024, blank=True, default="")

@@ -14,7 +14,7 @@ from controlplane.pools.bodies import read_body, with_messages
 from controlplane.pools.models import Pool
 from controlplane.pools.queries import live_count_by_team
 from controlplane.runs.models import Checkpoint, Rollout, RolloutStep, Run, RunEvent, RunMetric
-from controlplane.runs.states import LEASED_STATES
+from controlplane.runs.states import LEASED_STATES, RunKind
 from controlplane.teams.actors import Actor
 from trainer.contracts.events import EventKind, RunState
 
@@ -85,8 +85,14 @@ def stop_overdue_since(moment: datetime) -> list[str]:
 
 def leased_without_lease(leased_ids: set[str]) -> list[str]:
     """Runs whose state says that somebody works on them, although nobody seems to."""
-    ids = Run.objects.filter(state__in=LEASED_STATES, deleted_at__isnull=True).values_list("id", flat=True)
-    return [run_id for run_id in ids if run_id not in leased_ids]
+    ours = Run.objects.filter(state__in=LEASED_STATES, deleted_at__isnull=True).exclude(kind=RunKind.EXTERNAL)
+    return [run_id for run_id in ours.values_list("id", flat=True) if run_id not in leased_ids]
+
+
+def silent_external_runs(since: datetime) -> list[str]:
+    """Runs at work elsewhere of which nothing has been heard since that moment."""
+    at_work = Run.objects.filter(kind=RunKind.EXTERNAL, state__in=LEASED_STATES, deleted_at__isnull=True)
+    return list(at_work.filter(updated_at__lt=since).values_list("id", flat=True))
 
 
 def events_after(run_id: str, seq: int, *, limit: int) -> list[RunEvent]:

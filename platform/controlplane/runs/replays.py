@@ -11,7 +11,7 @@ from controlplane.pools.bodies import read_body
 from controlplane.pools.masking import masker
 from controlplane.runs.access import access_recorded, access_run
 from controlplane.runs.models import RolloutStep, Run
-from controlplane.runs.states import is_terminal
+from controlplane.runs.states import RunKind, is_terminal
 from controlplane.teams.actors import Actor
 from trainer.contracts.events import RunState
 from trainer.contracts.internal import ReplaySpec, ReplayStep
@@ -46,6 +46,8 @@ def _problem(actor: Actor, config: RunConfig, ref: EnvironmentRef, run_id: str) 
         return error.detail
     if source.team_id != actor.team.id:
         return f"There is no run '{run_id}'."
+    if source.kind == RunKind.EXTERNAL:
+        return "it was trained elsewhere, whose token ids are not known here"
     if source.base_model != config.model.name:
         return f"it ran on {source.base_model}; its token ids mean nothing to {config.model.name}"
     if not is_terminal(RunState(source.state)):

@@ -3,6 +3,7 @@
 Runs inside the transaction that proves the lease, with the run locked. A report that comes twice changes nothing.
 """
 
+from datetime import datetime
 from typing import Any
 
 from controlplane.pools.bodies import StoredBody
@@ -12,7 +13,7 @@ from controlplane.runs.history import append_event, save_history
 from controlplane.runs.lifecycle import start_running
 from controlplane.runs.models import Checkpoint, Rollout, RolloutStep, Run, RunEvent, RunMetric
 from trainer.contracts.events import EventKind, RunState
-from trainer.contracts.internal import CheckpointReport, EventBatch, EventIn, RolloutBatch
+from trainer.contracts.internal import CheckpointReport, EventBatch, EventIn, RolloutBatch, RolloutSummary
 
 
 def record_events(run: Run, lease: Lease, batch: EventBatch) -> int:
@@ -48,20 +49,15 @@ def _record_step(run: Run, step: int, event: EventIn, payload: dict[str, Any]) -
     this attempt left when it resumed: it stays, folded."""
     others = RunMetric.objects.filter(run=run, step__gte=step, superseded_by__isnull=True).exclude(attempt=run.attempt)
     others.update(superseded_by=run.attempt)
-    RunMetric.objects.update_or_create(
-        run=run,
-        step=step,
-        attempt=run.attempt,
-        defaults={
-            "team_id": run.team_id,
-            "segment": run.segment,
-            "version": payload.get("version"),
-            "adapter_digest": payload.get("adapter_digest") or "",
-            "values": payload.get("metrics", {}),
-            "at": event.at,
-        },
-    )
+    told = {"version": payload.get("version"), "adapter_digest": payload.get("adapter_digest") or ""}
+    keep_numbers(run, step, payload.get("metrics", {}), event.at, **told)
     run.step, run.lost_attempts = step, 0
+
+
+def keep_numbers(run: Run, step: int, values: dict[str, Any], at: datetime, **told: Any) -> None:
+    """The numbers of one step of the present attempt; `told` are columns of which not every holder knows."""
+    columns = {"team_id": run.team_id, "segment": run.segment, "values": values, "at": at}
+    RunMetric.objects.update_or_create(run=run, step=step, attempt=run.attempt, defaults=columns | told)
 
 
 def record_rollouts(run: Run, lease: Lease, batch: RolloutBatch, body: StoredBody) -> int:
@@ -73,22 +69,27 @@ def record_rollouts(run: Run, lease: Lease, batch: RolloutBatch, body: StoredBod
         earlier.delete()
     start_running(run)
     save_history(run)
-    rollout_step = RolloutStep.objects.create(
-        run=run,
-        team_id=run.team_id,
-        step=batch.step,
-        tag=batch.tag,
-        attempt=lease.attempt,
-        body_key=body.key,
-        body_sha256=body.sha256,
-        size_bytes=body.size_bytes,
-        rollouts_count=len(batch.summaries),
-    )
-    Rollout.objects.bulk_create(_rollout_rows(run, rollout_step, batch), batch_size=500)
+    keep_rollouts(run, step=batch.step, tag=batch.tag, summaries=batch.summaries, body=body)
     return len(batch.summaries)
 
 
-def _rollout_rows(run: Run, rollout_step: RolloutStep, batch: RolloutBatch) -> list[Rollout]:
+def keep_rollouts(run: Run, *, step: int, tag: str, summaries: list[RolloutSummary], body: StoredBody) -> None:
+    """Rollouts of a step and tag that has none yet, as the present attempt's."""
+    rollout_step = RolloutStep.objects.create(
+        run=run,
+        team_id=run.team_id,
+        step=step,
+        tag=tag,
+        attempt=run.attempt,
+        body_key=body.key,
+        body_sha256=body.sha256,
+        size_bytes=body.size_bytes,
+        rollouts_count=len(summaries),
+    )
+    Rollout.objects.bulk_create(_rollout_rows(run, rollout_step, summaries), batch_size=500)
+
+
+def _rollout_rows(run: Run, rollout_step: RolloutStep, summaries: list[RolloutSummary]) -> list[Rollout]:
     mask = masker(run.sealed_secrets)
     return [
         Rollout(
@@ -100,7 +101,7 @@ def _rollout_rows(run: Run, rollout_step: RolloutStep, batch: RolloutBatch) -> l
             advantage=summary.advantage,
             summary=mask(summary.model_dump(mode="json")),
         )
-        for position, summary in enumerate(batch.summaries)
+        for position, summary in enumerate(summaries)
     ]
 
 

@@ -14,6 +14,7 @@ from controlplane.core.pagination import OFFSET_MAX
 from controlplane.core.schemas import Answer, CamelAnswer, Query
 from controlplane.pools.models import Lease
 from controlplane.runs.models import Checkpoint, Run, RunEvent, RunMetric
+from controlplane.runs.states import RunKind
 
 PAGE_MAX = 1000
 
@@ -113,7 +114,7 @@ class RunAnswer(CamelAnswer):
     updated_at: datetime
     failure_analysis: FailureAnalysis | None
     effective_config: dict[str, Any]
-    """The whole configuration as it runs, every default filled in."""
+    """The whole configuration as it runs, every default filled in; of a run that is trained elsewhere, what its trainer told."""
     step: int
     attempt: int
     segment: int
@@ -282,7 +283,7 @@ def render_run(
         max_inflight_rollouts=config["max_inflight_rollouts"],
         oversampling_factor=config["oversampling_factor"],
         environments=config["environments"],
-        run_config=run.client_config,
+        run_config=run.client_config.get("run_config", {}) if run.kind == RunKind.EXTERNAL else run.client_config,
         eval_config=config["eval"],
         runs_ahead=runs_ahead,
         queue_reason=run.queue_reason or None,
@@ -293,7 +294,7 @@ def render_run(
         created_at=run.created_at,
         updated_at=run.updated_at,
         failure_analysis=_render_failure(run),
-        effective_config=config,
+        effective_config=run.client_config if run.kind == RunKind.EXTERNAL else config,
         step=run.step,
         attempt=run.attempt,
         segment=run.segment,

@@ -21,7 +21,7 @@ from controlplane.runs.history import append_event, move, save_history, set_fail
 from controlplane.runs.models import Run
 from controlplane.runs.preflight import RunPlan, plan_run
 from controlplane.runs.request import parse_request
-from controlplane.runs.states import is_terminal
+from controlplane.runs.states import RunKind, is_terminal
 from controlplane.teams.actors import Actor
 from trainer.contracts.events import EventKind, FailureCode, RunState
 
@@ -88,11 +88,11 @@ def _ask_for_schedule(run: Run) -> None:
 @transaction.atomic
 def stop_run(*, actor: Actor, run_id: str) -> Run:
     """End a run for good, unless its owner restarts it. A run at work is told to stop and has moments to do so; one that merely
-    starts or waits ends here."""
+    starts or waits, or is trained elsewhere, ends here."""
     run = access_run(actor, run_id, lock=True)
     if is_terminal(RunState(run.state)) or run.stop_requested_at is not None:
         return run
-    if run.state in {RunState.RUNNING, RunState.PAUSING}:
+    if run.state in {RunState.RUNNING, RunState.PAUSING} and run.kind != RunKind.EXTERNAL:
         run.stop_requested_at = now()
         save_history(run)
         return run
@@ -107,6 +107,7 @@ def stop_run(*, actor: Actor, run_id: str) -> Run:
 def pause_run(*, actor: Actor, run_id: str) -> Run:
     """Let the run write a checkpoint and give its slot back. A run that merely waits is paused at once."""
     run = access_run(actor, run_id, lock=True)
+    _require_ours(run)
     if run.state in {RunState.PAUSING, RunState.PAUSED}:
         return run
     if is_terminal(RunState(run.state)):
@@ -122,6 +123,7 @@ def pause_run(*, actor: Actor, run_id: str) -> Run:
 def resume_run(*, actor: Actor, run_id: str) -> Run:
     """Go on where a paused run left off, in the same segment."""
     run = access_run(actor, run_id, lock=True)
+    _require_ours(run)
     if run.state in {RunState.QUEUED, RunState.PENDING, RunState.RUNNING}:
         return run
     if run.state != RunState.PAUSED:
@@ -135,6 +137,7 @@ def resume_run(*, actor: Actor, run_id: str) -> Run:
 def restart_run(*, actor: Actor, run_id: str) -> Run:
     """Begin a new segment from the newest checkpoint. Whoever works on the run now is fenced off."""
     run = access_run(actor, run_id, lock=True)
+    _require_ours(run)
     if run.state == RunState.COMPLETED:
         raise Conflict("the run is COMPLETED; there is nothing left to train", hint="Start a new run with checkpoint_id.")
     require_funds(run.team)
@@ -148,6 +151,11 @@ def restart_run(*, actor: Actor, run_id: str) -> Run:
     else:
         _requeue(run, "restarted by its owner")
     return run
+
+
+def _require_ours(run: Run) -> None:
+    if run.kind == RunKind.EXTERNAL:
+        raise Conflict("the run is trained elsewhere; only its own trainer can do that", hint="Stop it here, or steer it there.")
 
 
 def _requeue(run: Run, reason: str) -> None:

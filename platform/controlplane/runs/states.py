@@ -1,6 +1,17 @@
 """The states of a run and which may follow which. Pure: a table and two functions, shared by services and their test."""
 
+from enum import StrEnum
+
 from trainer.contracts.events import TERMINAL_STATES, RunState
+
+
+class RunKind(StrEnum):
+    """Where a run is trained, as spelled on the wire."""
+
+    SHARED = "SHARED_RFT_HOSTED"
+    EXTERNAL = "EXTERNAL"
+    """Elsewhere, by a trainer that reports here (`ingest`). It has no lease, no pool and no bill."""
+
 
 TRANSITIONS: dict[RunState, frozenset[RunState]] = {
     RunState.QUEUED: frozenset({RunState.PENDING, RunState.PAUSED, RunState.STOPPED, RunState.FAILED}),

@@ -39,7 +39,21 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "teams.User"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 2**20
 
-APPS = ["core", "teams", "hub", "datasets", "runs", "pools", "adapters", "inference", "evals", "billing", "audit", "web"]
+APPS = [
+    "core",
+    "teams",
+    "hub",
+    "datasets",
+    "runs",
+    "ingest",
+    "pools",
+    "adapters",
+    "inference",
+    "evals",
+    "billing",
+    "audit",
+    "web",
+]
 INSTALLED_APPS = [
     "django.contrib.sessions",
     "rest_framework",
@@ -104,6 +118,8 @@ SPECTACULAR_SETTINGS = {
         {"name": "hub", "description": "Environments and their releases."},
         {"name": "datasets", "description": "Files of rows that runs learn from."},
         {"name": "runs", "description": "Training runs and what they report."},
+        {"name": "ingest", "description": "Runs that are trained elsewhere and report here."},
+        {"name": "pools", "description": "The installation itself."},
         {"name": "evals", "description": "Evaluations, hosted and pushed."},
         {"name": "adapters", "description": "Adapters and their deployments."},
         {"name": "inference", "description": "OpenAI's API over the team's models, and its record."},

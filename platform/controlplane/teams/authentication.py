@@ -24,7 +24,7 @@ TEAM_ID_LENGTH_MAX = 64
 
 
 class KeyAuthentication(BaseAuthentication):
-    """`Authorization: Bearer rsk_…`."""
+    """`Authorization: Bearer rsk_…`, or `x-api-key: rsk_…`, as some trainers send it."""
 
     def authenticate(self, request: Request) -> tuple[Actor, None] | None:
         text = bearer_text(request._request)
@@ -82,7 +82,9 @@ async def async_actor_of(request: HttpRequest) -> Actor:
 
 def bearer_text(request: HttpRequest) -> str | None:
     scheme, _, text = request.headers.get("Authorization", "").partition(" ")
-    return text.strip() if scheme.lower() == "bearer" and text.strip() else None
+    if scheme.lower() == "bearer" and text.strip():
+        return text.strip()
+    return request.headers.get("x-api-key", "").strip() or None
 
 
 def check_csrf(request: HttpRequest) -> None:

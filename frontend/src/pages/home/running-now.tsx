@@ -32,11 +32,11 @@ function RunningRun({ run }: { run: Run }) {
       <div className="between">
         <div className="stack tight">
           <span className="figure">{ratio(rewards.at(-1))}</span>
-          <span className="muted small">mean reward, step {run.step} of {run.maxSteps}</span>
+          <span className="muted small">mean reward, step {run.step}{run.maxSteps ? ` of ${run.maxSteps}` : ""}</span>
         </div>
         <Spark values={rewards} label={`Reward over ${rewards.length} steps`} />
       </div>
-      <progress max={run.maxSteps} value={run.step} aria-label="Steps done" />
+      <progress max={run.maxSteps || run.step || 1} value={run.step} aria-label="Steps done" />
       <span className="muted small">{run.queueReason ?? <>Begun <Age of={run.startedAt ?? run.createdAt} /></>}</span>
     </Card>
   );

@@ -36,9 +36,11 @@ export function ConfigPanel({ run }: { run: Run }) {
   return (
     <>
       <Problem of={problem} />
-      <Card title="The same run again" note="As a file for prime train. What equals its default is left out; secrets are never shown.">
-        {data && <Command text={data.toml.trim()} />}
-      </Card>
+      {data?.toml && (
+        <Card title="The same run again" note="As a file for prime train. What equals its default is left out; secrets are never shown.">
+          <Command text={data.toml.trim()} />
+        </Card>
+      )}
       <Card
         title="As it runs"
         actions={<button type="button" className="button slim" aria-pressed={chosenAlone} onClick={() => setChosenAlone(!chosenAlone)}>{chosenAlone ? "Show every field" : "Show what was chosen"}</button>}

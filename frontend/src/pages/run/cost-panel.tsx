@@ -8,7 +8,7 @@ import { count, microDollars, words } from "../../design/format";
 import { Problem } from "../../design/notice";
 import { Skeleton } from "../../design/skeleton";
 import { type Column, Table } from "../../design/table";
-import { HAS_ENDED } from "./use-run";
+import { HAS_ENDED, isElsewhere } from "./use-run";
 
 const COLUMNS: Column<MeterRow>[] = [
   { name: "Meter", sortBy: (row) => row.meter, cell: (row) => words(row.meter) },
@@ -26,7 +26,7 @@ export function CostPanel({ run, pulse }: { run: Run; pulse: number }) {
   }, [pulse, reload]);
   if (!data) return problem ? <Problem of={problem} /> : <Skeleton what="the bill" />;
   const perStep = run.step > 0 ? data.total_cost_microusd / run.step : null;
-  const left = HAS_ENDED.has(run.status) ? 0 : run.maxSteps - run.step;
+  const left = HAS_ENDED.has(run.status) || isElsewhere(run) ? 0 : run.maxSteps - run.step;
   return (
     <>
       <Stats label="Cost">

@@ -2,7 +2,7 @@
 import type { Run } from "../../api/shapes";
 import { useAction } from "../../api/use-action";
 import { ConfirmButton } from "../../design/dialog";
-import { type Verb, ask } from "./use-run";
+import { type Verb, ask, isElsewhere } from "./use-run";
 
 interface Offer {
   states: string[];
@@ -30,14 +30,16 @@ const OFFERS: Record<Verb, Offer> = {
     isDanger: true,
   },
 };
+const STOP_ELSEWHERE: Offer = { ...OFFERS.stop, text: "It takes no more reports. The trainer itself, which is not ours, goes on until somebody ends it there." };
 
 export function RunActions({ run, onDone }: { run: Run; onDone: () => void }) {
-  const offered = (Object.keys(OFFERS) as Verb[]).filter((verb) => OFFERS[verb].states.includes(run.status) && !run.stopRequested);
+  const verbs = isElsewhere(run) ? (["stop"] as const) : (Object.keys(OFFERS) as Verb[]);
+  const offered = verbs.filter((verb) => OFFERS[verb].states.includes(run.status) && !run.stopRequested);
   return offered.map((verb) => <Offered key={verb} verb={verb} run={run} onDone={onDone} />);
 }
 
 function Offered({ verb, run, onDone }: { verb: Verb; run: Run; onDone: () => void }) {
-  const { title, text, isDanger } = OFFERS[verb];
+  const { title, text, isDanger } = isElsewhere(run) ? STOP_ELSEWHERE : OFFERS[verb];
   const label = verb.charAt(0).toUpperCase() + verb.slice(1);
   const action = useAction(() => ask(verb, run.id), onDone);
   return <ConfirmButton label={label} title={title} confirm={`${label} it`} action={action} isDanger={isDanger}><p>{text}</p></ConfirmButton>;

@@ -4,6 +4,7 @@ import type { Run } from "../../api/shapes";
 import { useQuery } from "../../api/use-query";
 import { Command } from "../../design/command";
 import { Notice } from "../../design/notice";
+import { HAS_ENDED, isElsewhere } from "./use-run";
 
 export function StateNotice({ run }: { run: Run }) {
   return (
@@ -16,6 +17,7 @@ export function StateNotice({ run }: { run: Run }) {
 
 function ByState({ run }: { run: Run }) {
   if (run.stopRequested) return <Notice title="Stopping."><p>It finishes the step it is at. Nothing to do.</p></Notice>;
+  if (isElsewhere(run)) return <Elsewhere run={run} />;
   switch (run.status) {
     case "QUEUED":
       return <Waiting run={run} />;
@@ -34,6 +36,12 @@ function ByState({ run }: { run: Run }) {
     default:
       return run.phase ? <p className="muted" role="status">Now: {run.phase}{run.inflightRollouts ? ` · ${run.inflightRollouts} rollouts in flight` : ""}</p> : null;
   }
+}
+
+function Elsewhere({ run }: { run: Run }) {
+  const isBad = run.status === "FAILED";
+  if (!HAS_ENDED.has(run.status)) return <p className="muted" role="status">Its trainer reports from elsewhere; nothing here is billed.</p>;
+  return <Notice tone={isBad ? "bad" : undefined} title={isBad ? "Failed." : "Ended."}><p>{run.errorMessage ?? "Its trainer has ended."} It takes no more reports.</p></Notice>;
 }
 
 function Waiting({ run }: { run: Run }) {

@@ -74,6 +74,9 @@ function merged(known: RunEvent[], added: RunEvent[]): RunEvent[] {
   return [...bySeq.values()].sort((a, b) => a.seq - b.seq);
 }
 
+/** Whether a trainer that is not ours trains it and reports here: there is nothing to pause, to serve or to pay for. */
+export const isElsewhere = (run: Run) => run.kind === "EXTERNAL";
+
 /** One of the changes that a run's owner can ask for. */
 export type Verb = "stop" | "pause" | "resume" | "restart";
 export const ask = (verb: Verb, run_id: string) => api.put(`/api/v1/rft/runs/{run_id}/${verb}`, { path: { run_id } });

@@ -1,0 +1,1 @@
+"""Runs that train elsewhere and report here."""
