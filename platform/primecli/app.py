@@ -14,9 +14,12 @@ from primecli.commands import (
     auth,
     datasets,
     deployments,
+    doctor,
     env,
     evals,
     inference,
+    init,
+    install,
     keys,
     models,
     push,
@@ -74,8 +77,16 @@ app.command("login")(auth.login)
 app.command("logout")(auth.logout)
 app.command("whoami")(auth.whoami)
 app.command("switch")(teams.switch)
+app.command("doctor")(doctor.doctor)
+app.command("init")(init.init)
 app.command("push")(push.push)
 app.command("pull")(push.pull)
+app.command("install")(install.install)
+app.command("list")(env.list_environments)
+app.command("info")(env.info)
+app.command("versions")(env.versions)
+app.command("yank")(env.yank)
+app.command("deploy")(deployments.create)
 app.command("chat")(inference.chat)
 app.add_typer(env.app, name="env")
 app.add_typer(datasets.app, name="datasets")
@@ -84,7 +95,6 @@ app.add_typer(evals.app, name="eval")
 app.add_typer(models.app, name="models")
 app.add_typer(adapters.app, name="adapters")
 app.add_typer(deployments.app, name="deployments")
-app.add_typer(deployments.app, name="deploy", hidden=True)
 app.add_typer(inference.app, name="inference")
 app.add_typer(wallet.app, name="wallet")
 app.add_typer(keys.app, name="keys")

@@ -108,6 +108,16 @@ class Client:
         raise_for_failure(reply)
         return decoded(reply)
 
+    def health(self) -> tuple[dict[str, bool], str]:
+        """Which parts of the server answer, and its time as the `Date` header spells it. Needs no key."""
+        with _reachable(self.config):
+            reply = self._bare.get(f"{self.config.base_url}/healthz", timeout=TIMEOUT)
+        try:
+            parts = reply.json()["parts"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise Unreachable(f"{self.config.base_url} is no Rootstock", hint="PRIME_API_BASE_URL says where yours is") from error
+        return parts, reply.headers.get("Date", "")
+
     def url(self, path: str) -> str:
         return path if path.startswith(("http://", "https://")) else f"{self.config.base_url}/api/v1{path}"
 

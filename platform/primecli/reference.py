@@ -45,6 +45,13 @@ prints one JSON document a line, the result last. Notes, links, progress and err
 | 5 | not signed in, or not allowed |
 | 6 | what was waited for ended badly: a run, an evaluation, a deployment, the check of a release |
 
+## Beginning
+
+`prime init my-env` writes an environment that passes its own tests and trains, and a run on it. `--from-dataset` takes the
+tasks from a file of JSON lines, a Parquet file or a folder that `Dataset.save_to_disk` wrote (the last two need `pyarrow`);
+each row that is no task is told by line. `prime doctor` says what is wrong between this terminal and a run, and the way out.
+`prime train why RUN` does so for one run. `prime --install-completion` makes the shell complete commands and options.
+
 ## Starting a run
 
 `prime train CONFIG.toml` is short for `prime train start CONFIG.toml`. Every field of the file can be set behind it: `--max_steps

@@ -4,14 +4,18 @@ from typing import Annotated, Any
 
 import typer
 
+from primecli.commands.init import init
+from primecli.commands.install import install
 from primecli.commands.push import HUB, pull, push
 from primecli.environment_names import ENVIRONMENT_HELP, full_name
 from primecli.output import OutputFormat, OutputOption, moment
 from primecli.session import YesOption, session_of
 
 app = typer.Typer(no_args_is_help=True, help="Environments on the hub.")
+app.command("init")(init)
 app.command("push")(push)
 app.command("pull")(pull)
+app.command("install")(install)
 
 EnvironmentArgument = Annotated[str, typer.Argument(help=ENVIRONMENT_HELP)]
 

@@ -78,13 +78,7 @@ def pull(
     found = cli.client.get(f"{HUB}/{name}/@{version or 'latest'}")["data"]
     target = (folder or Path(found["name"])).resolve()
     with TemporaryDirectory() as scratch:
-        archive = Path(scratch) / "source.tar.gz"
-        with archive.open("wb") as stream:
-            for chunk in cli.client.download(found.get("tracked_package_url") or found["package_url"]):
-                stream.write(chunk)
-        if Artefact.of(archive).sha256 != found["sha256"]:
-            raise CliError("the download does not match the release's sha256", code="corrupt_download")
-        files_count = unpack_source(archive, target)
+        files_count = unpack_source(download_source(cli, found, Path(scratch)), target)
     record = {
         "environment_id": found["id"],
         "owner": found["owner"]["name"],
@@ -94,6 +88,17 @@ def pull(
     write_push_record(target, record)
     cli.terminal.data({**record, "folder": str(target), "files": files_count, "content_hash": found["content_hash"]})
     cli.terminal.success(f"{files_count} files of {name}@{found['semantic_version']} in {target}")
+
+
+def download_source(cli: Session, found: dict[str, Any], folder: Path) -> Path:
+    """The source archive of a release, as its digest says."""
+    archive = folder / "source.tar.gz"
+    with archive.open("wb") as stream:
+        for chunk in cli.client.download(found.get("tracked_package_url") or found["package_url"]):
+            stream.write(chunk)
+    if Artefact.of(archive).sha256 != found["sha256"]:
+        raise CliError("the download does not match the release's sha256", code="corrupt_download")
+    return archive
 
 
 class _Push:

@@ -13,6 +13,8 @@ import typer
 from typer.core import TyperGroup
 
 from primecli.commands import models
+from primecli.commands.init import train_init
+from primecli.commands.why import why
 from primecli.following import follow_run, log_line, raise_unless_completed
 from primecli.output import CliError, OutputFormat, OutputOption, flat, last_words, moment, usd
 from primecli.session import Session, YesOption, session_of
@@ -368,4 +370,6 @@ def resume(ctx: typer.Context, run_id: RunArgument, output: OutputOption = Outpu
     _steer(ctx, output, run_id, "PUT", f"{RUNS}/{run_id}/resume", "resuming")
 
 
+app.command("init")(train_init)
+app.command("why")(why)
 app.command("models")(models.train_models)

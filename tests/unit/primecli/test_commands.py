@@ -397,7 +397,7 @@ class TestServing:
         failed = {"adapter": self.ADAPTER | {"deploymentStatus": "DEPLOY_FAILED", "deploymentError": "rank 64"}}
         server.routes["POST", "/api/v1/rft/adapters/cad/deploy"] = failed
         server.routes["GET", "/api/v1/rft/adapters/cad"] = failed
-        done = server.run("deploy", "create", "cad")
+        done = server.run("deploy", "cad")
         assert done.exit_code == 6 and "rank 64" in done.stderr
 
     def test_a_chat_prints_the_answer(self, server):
