@@ -16,13 +16,16 @@ import tarfile
 import tempfile
 import tomllib
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from primecli.output import CliError
 from trainer.contracts.packages import source_files, tree_hash
+from trainer.contracts.secret_scan import scan
 
 BUILD_TIMEOUT_S = 300
+SCAN_CHUNK_BYTES = 64 * 1024
 ARCHIVE_WARN_BYTES = 250 * 1024 * 1024
 METADATA_PATH = Path(".prime") / ".env-metadata.json"
 _V1_FLOOR = re.compile(r"^verifiers\s*(?:\[[^\]]*\])?\s*(?:>=|==|~=|>)\s*(\d+)\.(\d+)", re.IGNORECASE)
@@ -159,6 +162,21 @@ def build_source(project: Project, content_hash: str) -> Artefact:
 
 def source_hash(project: Project) -> str:
     return tree_hash(project.root)
+
+
+def refuse_secrets(project: Project) -> None:
+    """Raises before anything is sent, naming file and line of each key that was left in the source."""
+    problems = []
+    for path in source_files(project.root):
+        name = path.relative_to(project.root).as_posix()
+        with path.open("rb") as stream:
+            findings = scan(iter(partial(stream.read, SCAN_CHUNK_BYTES), b""))
+        problems += [(f"{name}:{finding.line}", finding.kind) for finding in findings]
+    if problems:
+        hint = "take them out and revoke them; a line that only looks like a key passes with `rootstock: not-a-secret` on it"
+        raise CliError(
+            "the source holds keys, which everybody who may read it could use", code="secret_found", hint=hint, fields=problems
+        )
 
 
 def write_push_record(root: Path, record: dict[str, Any]) -> None:

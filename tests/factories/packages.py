@@ -27,40 +27,49 @@ class Package:
     def wheel_filename(self) -> str:
         return f"{self.module}-{self.version}-py3-none-any.whl"
 
-    def declaration(self, artefact: bytes, filename: str) -> dict:
+    def declaration(self, artefact: bytes, filename: str, **told: object) -> dict:
         """The body that announces one artefact."""
         return {
             "content_hash": self.content_hash,
             "filename": filename,
             "sha256": hashlib.sha256(artefact).hexdigest(),
             "semantic_version": self.version,
-            "metadata": {"description": f"What {self.name} is for.", "tags": ["digits"], "dependencies": ["verifiers>=0.4"]},
+            "metadata": {
+                "description": f"What {self.name} is for.",
+                "tags": ["digits"],
+                "dependencies": ["verifiers>=0.4"],
+                **told,
+            },
             "runtime_hint": "VERIFIERS_V1",
         }
 
     def wheel_declaration(self) -> dict:
         return self.declaration(self.wheel, self.wheel_filename) | {"size": len(self.wheel)}
 
-    def source_declaration(self) -> dict:
-        return self.declaration(self.source, f"{self.name}-{self.version}-{self.content_hash[:8]}.tar.gz")
+    def source_declaration(self, **told: object) -> dict:
+        """`told` goes into the metadata, as the commit does."""
+        return self.declaration(self.source, f"{self.name}-{self.version}-{self.content_hash[:8]}.tar.gz", **told)
 
 
-def build_package(name: str = "digit-sum", version: str = "0.1.0", *, content: str = "x = 1\n") -> Package:
-    """A package whose only module holds `content`."""
+def build_package(
+    name: str = "digit-sum", version: str = "0.1.0", *, content: str = "x = 1\n", requires: str = "", readme: str = ""
+) -> Package:
+    """A package whose only module holds `content`, and whose wheel wants `requires`."""
     module = name.replace("-", "_")
     files = {
-        "README.md": f"# {name}\n".encode(),
+        "README.md": (readme or f"# {name}\n").encode(),
         f"{module}/__init__.py": content.encode(),
         "pyproject.toml": f'[project]\nname = "{name}"\nversion = "{version}"\n'.encode(),
     }
-    return Package(name, version, _wheel(module, name, version, files), _source(files), content_hash(files.items()))
+    return Package(name, version, _wheel(module, name, version, files, requires), _source(files), content_hash(files.items()))
 
 
-def _wheel(module: str, name: str, version: str, files: dict[str, bytes]) -> bytes:
+def _wheel(module: str, name: str, version: str, files: dict[str, bytes], requires: str) -> bytes:
     info = f"{module}-{version}.dist-info"
+    required = f"Requires-Dist: {requires}\n" if requires else ""
     members = {
         f"{module}/__init__.py": files[f"{module}/__init__.py"],
-        f"{info}/METADATA": f"Metadata-Version: 2.3\nName: {name}\nVersion: {version}\n".encode(),
+        f"{info}/METADATA": f"Metadata-Version: 2.3\nName: {name}\nVersion: {version}\n{required}".encode(),
         f"{info}/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     rows = [f"{path},sha256={_record_hash(data)},{len(data)}\n" for path, data in members.items()]

@@ -1,5 +1,6 @@
 """The registry over HTTP, on a real database and a real object store: publishing, reading, refusing, withdrawing."""
 
+import io
 import json
 import re
 from datetime import timedelta
@@ -9,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.data.archives.corpus import HERE as CORPUS
+from tests.data.archives.corpus import TOKEN
 from tests.factories.answers import content_of
 from tests.factories.packages import Package, build_package
 from tests.factories.releases import GREEN, RED, make_release
@@ -84,6 +86,24 @@ class TestPublishing:
         assert answer.status_code == 422
         assert answer.json()["detail"][0]["loc"] == ["body", "name"]
 
+    def test_a_name_that_looks_like_another_of_the_team_is_refused(self, client, ada):
+        make_release(ada)
+        answer = client.post(f"{HUB}/resolve", {"name": "d1git-surn"})
+        assert answer.status_code == 422
+        assert "ada/digit-sum" in answer.json()["detail"][0]["msg"]
+
+    def test_nobody_goes_public_under_a_name_that_looks_like_a_public_one(self, client_of):
+        make_release(make_member("graphite"), visibility="PUBLIC")
+        imitator = client_of(make_member("graphlte"))
+        resolve(imitator, "digit-sum")
+        answer = imitator.post(f"{HUB}/resolve", {"name": "digit-sum", "visibility": "PUBLIC"})
+        assert answer.status_code == 422
+        assert "graphite/digit-sum" in answer.json()["detail"][0]["msg"]
+
+    def test_a_private_name_is_told_to_nobody(self, client_of):
+        make_release(make_member("graphite"))
+        assert resolve(client_of(make_member("graphlte")), "digit-sum", visibility="PUBLIC")["created"]
+
     def test_the_same_content_is_refused_with_the_words_that_clients_look_for(self, client):
         environment = push(client, build_package())
         answer = client.post(f"{HUB}/{environment['id']}/wheels", build_package().wheel_declaration())
@@ -97,6 +117,23 @@ class TestPublishing:
         assert answer.status_code == 409
         assert "0.1.0" in answer.json()["detail"] and "already exists" in answer.json()["detail"]
         assert "--auto-bump" in answer.json()["hint"]
+
+    def test_a_store_whose_streams_only_go_forward_serves_as_well(self, client, monkeypatch):
+        """As S3's do; a wheel is read from its end."""
+        from controlplane.core.objects.local import LocalStore
+
+        class Forward(io.BytesIO):
+            def seekable(self) -> bool:
+                return False
+
+            def seek(self, *where: int) -> int:
+                raise io.UnsupportedOperation
+
+        opened = LocalStore.open
+        monkeypatch.setattr(LocalStore, "open", lambda self, key: Forward(opened(self, key).read()))
+        environment, package = resolve(client), build_package()
+        assert send_wheel(client, environment["id"], package).status_code == 200
+        assert send_source(client, environment["id"], package).status_code == 200
 
     def test_a_wheel_that_is_stored_needs_no_second_upload(self, client):
         environment, package = resolve(client), build_package()
@@ -165,6 +202,17 @@ class TestHostileArchives:
         problem = send_wheel(client, resolve(client, "demo-env")["id"], bad).json()["detail"][0]
         assert problem["loc"] == ["body", "archive", "../evil.py"]
         assert "../evil.py" in problem["msg"]
+
+    def test_a_key_in_the_source_is_named_by_file_and_line_and_never_repeated(self, client):
+        package = build_package("demo-env")
+        data = (CORPUS / "reject" / "secret.whl").read_bytes()
+        bad = Package(package.name, package.version, data, package.source, package.content_hash)
+        answer = send_wheel(client, resolve(client, "demo-env")["id"], bad)
+        problem = answer.json()["detail"][0]
+        assert (answer.status_code, answer.json()["code"]) == (422, "secret_found")
+        assert problem["loc"] == ["body", "archive", "demo_env/judge.py", 3]
+        assert "not-a-secret" in answer.json()["hint"]
+        assert TOKEN.decode() not in answer.content.decode()
 
     @pytest.mark.parametrize("name", ["traversal.tar.gz", "symlink.tar.gz", "device.tar.gz"])
     def test_a_bad_source_makes_no_release(self, client, name):
@@ -278,7 +326,6 @@ class TestReading:
         parts = urlsplit(leads["Location"])
         fetched = client.get(f"{parts.path}?{parts.query}")
         assert content_of(fetched) == package.source
-        assert found["wheel_url"] is None and found["simple_index_url"] is None
 
     def test_a_release_is_found_by_its_content_hash(self, client, ada):
         release = make_release(ada)
@@ -316,35 +363,6 @@ class TestWithdrawing:
         again = resolve(client)
         other = build_package(content="x = 2\n").source_declaration()
         assert client.post(f"{HUB}/{again['id']}/versions", other).status_code == 409
-
-
-class TestPackageIndex:
-    def test_an_environment_index_shows_one_project_and_serves_its_wheel(self, client_of, ada):
-        package = build_package()
-        release = make_release(ada, package, visibility="PUBLIC")
-        make_release(ada, build_package("harbour"), visibility="PUBLIC")
-        visitor = client_of()
-        assert "harbour" not in visitor.get("/hub/ada/digit-sum/simple/").content.decode()
-        assert visitor.get("/hub/ada/digit-sum/simple/harbour/").status_code == 404
-        page = visitor.get("/hub/ada/digit-sum/simple/digit-sum/").content.decode()
-        url, digest = re.search(r'href="([^"#]+)#sha256=([0-9a-f]+)"', page).groups()
-        assert digest == release.wheel_sha256
-        fetched = visitor.get(urlsplit(url).path)
-        assert content_of(fetched) == package.wheel
-        assert visitor.head(urlsplit(url).path)["Content-Length"] == str(len(package.wheel))
-
-    def test_an_owners_index_lists_public_projects_alone(self, client_of, ada):
-        make_release(ada, build_package("public-one"), visibility="PUBLIC")
-        make_release(ada, build_package("private-one"))
-        page = client_of().get("/hub/ada/simple/").content.decode()
-        assert "public-one" in page and "private-one" not in page
-        assert client_of().get("/hub/ada/simple/private-one/").status_code == 404
-        assert client_of().get("/hub/ada/simple/requests/").status_code == 404
-
-    def test_a_private_wheel_is_not_served(self, client_of, ada):
-        package = build_package()
-        make_release(ada, package)
-        assert client_of().get(f"/hub/ada/digit-sum/packages/{package.wheel_filename}").status_code == 404
 
 
 class TestChecks:

@@ -551,9 +551,11 @@ async def test_a_release_that_plays_a_rollout_gets_a_green_verdict(tmp_path: Pat
         return await answer(asked, runner)
 
     async with world(release_spec(), tmp_path, play) as place:
+        place.runner.requirements_lock = "extra-words==2.5 --hash=sha256:00"
         finish = await attempt(place)
     assert finish.outcome == "completed" and finish.verdict is not None
     assert finish.verdict.ok and finish.verdict.tasks_count == 50
+    assert finish.verdict.requirements_lock == "extra-words==2.5 --hash=sha256:00"
     assert place.engine.calls == 0
 
 

@@ -8,6 +8,8 @@ import pytest
 
 from tests.factories.wheels import make_wheel
 from tests.fixtures.runner import read_file, release_spec
+from trainer.orchestrator.attempt.endings import AttemptOver
+from trainer.orchestrator.environments.runner_start import installed
 from trainer.sandboxing.base_venv import BaseVenv
 from trainer.sandboxing.releases import ReleaseVenv, ensure_release
 from trainer.sandboxing.uv import InstallFailed
@@ -120,6 +122,22 @@ async def test_extra_dependencies_are_locked_by_hash_and_installed(runner_home, 
     assert release.requirements_lock.startswith("extra-words==2.5")
     assert "--hash=sha256:" in release.requirements_lock
     assert run_inside(release, "import extra_words; print(extra_words.WORDS)") == "more"
+
+
+async def test_a_start_with_the_lock_of_the_check_builds_nothing_anew(runner_home, tmp_path):
+    make_wheel(tmp_path / "index", "extra_words", {"extra_words.py": ""})
+    wheel = make_wheel(tmp_path, "tasks", GOOD, ["extra-words"])
+    checked = await build(runner_home, wheel)
+    made = checked.path.stat().st_ino
+    started = await build(runner_home, wheel, requirements_lock=checked.requirements_lock)
+    assert started.requirements_lock and started.path.stat().st_ino == made
+
+
+async def test_a_release_in_quarantine_is_neither_fetched_nor_installed(tmp_path):
+    spec = release_spec(make_wheel(tmp_path, "tasks", GOOD), "tasks")
+    with pytest.raises(AttemptOver, match=r"is in quarantine: it leaks"):
+        await installed(spec.model_copy(update={"withheld": "is in quarantine: it leaks"}), tmp_path / "runner")
+    assert not (tmp_path / "runner").exists()
 
 
 async def test_a_lock_is_taken_as_it_stands_and_a_changed_hash_is_refused(runner_home, tmp_path):

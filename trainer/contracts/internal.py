@@ -225,6 +225,10 @@ class CheckpointReport(Wire):
     position: RunPosition | None = None
 
 
+LOCK_MAX_CHARACTERS = 400_000
+"""Some 2,000 pinned packages."""
+
+
 class ReleaseVerdict(Wire):
     """What a release build found. `module` and `line` point into the tenant's code where it failed."""
 
@@ -235,6 +239,8 @@ class ReleaseVerdict(Wire):
     log: str = ""
     tasks_count: int | None = None
     duration_s: float
+    requirements_lock: str = Field(default="", max_length=LOCK_MAX_CHARACTERS)
+    """The extra dependencies that were installed, each with its version and hashes; runs install exactly these."""
 
 
 class EvalResult(Wire):

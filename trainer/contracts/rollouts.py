@@ -200,3 +200,5 @@ class ReleaseSpec(Wire):
     wheel_filename: str
     wheel_sha256: Sha256
     requirements_lock: str = ""
+    withheld: str = ""
+    """Why nobody may install it; '' for one that may be."""

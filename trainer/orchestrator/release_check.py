@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from trainer.contracts.base import new_id
 from trainer.contracts.catalogue import model_folder
 from trainer.contracts.events import FailureCode
-from trainer.contracts.internal import Finish, ReleaseVerdict
+from trainer.contracts.internal import LOCK_MAX_CHARACTERS, Finish, ReleaseVerdict
 from trainer.contracts.rollouts import MODEL_SOCKET, RolloutEnd, RolloutRequest, RolloutSampling, RunnerLimits, TenantError
 from trainer.orchestrator.attempt.endings import AttemptOver, failed
 from trainer.orchestrator.engines.canned import DIGEST, CannedEngine
@@ -37,6 +37,7 @@ class Finding:
     error: TenantError | None = None
     tasks_count: int | None = None
     log: str = ""
+    requirements_lock: str = ""
 
 
 async def check_release(place: Workplace) -> Finish:
@@ -58,6 +59,7 @@ async def check_release(place: Workplace) -> Finish:
         log=finding.log[-LOG_MAX:],
         tasks_count=finding.tasks_count,
         duration_s=time.monotonic() - started_s,
+        requirements_lock=finding.requirements_lock,
     )
     return Finish(outcome="completed", message=finding.summary[:2000], verdict=verdict)
 
@@ -108,10 +110,13 @@ async def _check(place: Workplace, environment: Environment) -> Finding:
         end = await environment.roll(request)
     except RunnerSilent as error:
         return Finding(False, f"the runner was lost during the first rollout: {error}", None, count, environment.logs())
+    if len(environment.requirements_lock) > LOCK_MAX_CHARACTERS:
+        return Finding(False, "it needs more packages than can be locked", None, count, environment.logs())
     outcome = judge(end, place.sessions, environment=environment.name, engine_name=request.policy)
     if outcome.state == "ok":
         known = "at least one task" if count is None else f"{count} tasks"
-        return Finding(True, f"loads, lists {known} and plays a rollout", None, count, environment.logs())
+        summary, lock = f"loads, lists {known} and plays a rollout", environment.requirements_lock
+        return Finding(True, summary, None, count, environment.logs(), lock)
     return Finding(False, f"the first rollout failed: {outcome.error}", _first(end), count, environment.logs())
 
 

@@ -96,7 +96,7 @@ def _digest(spec: ReleaseSpec, base: BaseVenv) -> str:
 
 def _is_complete(path: Path, digest: str) -> bool:
     try:
-        return (path / _DIGEST_NAME).read_text() == digest
+        return digest in (path / _DIGEST_NAME).read_text().split()
     except OSError:
         return False
 
@@ -110,7 +110,9 @@ def _build_once(venv: ReleaseVenv, spec: ReleaseSpec, wheel: bytes, digest: str)
             shutil.rmtree(leftover, ignore_errors=True)
         try:
             _build(building, spec, wheel)
-            (building.path / _DIGEST_NAME).write_text(digest)
+            # The hub sends what was locked here with every later start: that is this build too.
+            locked = _digest(spec.model_copy(update={"requirements_lock": building.requirements_lock}), venv.base)
+            (building.path / _DIGEST_NAME).write_text(f"{digest} {locked}")
             building.path.rename(venv.path)
         finally:
             shutil.rmtree(building.path, ignore_errors=True)

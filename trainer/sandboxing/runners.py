@@ -72,6 +72,8 @@ class RunnerHandle:
     http: httpx.AsyncClient
     health: RunnerHealth
     _socket_fd: int
+    requirements_lock: str = ""
+    """The release's extra dependencies with their hashes, as they are installed."""
 
     @property
     def socket_path(self) -> Path:
@@ -146,10 +148,12 @@ async def start_runner(
     )
     sandbox = await driver.start(spec)
     try:
-        return await _ready_handle(sandbox, folder / RUN_SOCKET, limits.load_s + _START_S)
+        handle = await _ready_handle(sandbox, folder / RUN_SOCKET, limits.load_s + _START_S)
     except BaseException:
         await sandbox.kill("the runner did not become ready")
         raise
+    handle.requirements_lock = release.requirements_lock
+    return handle
 
 
 def runner_spec(

@@ -5,9 +5,10 @@ import { useQuery } from "../api/use-query";
 import { Badge, ReleaseBadge } from "../design/badge";
 import { words } from "../design/format";
 import { Heading } from "../design/heading";
-import { Problem } from "../design/notice";
+import { Notice, Problem } from "../design/notice";
 import { Skeleton } from "../design/skeleton";
 import { Tabs } from "../design/tabs";
+import { Age } from "../design/time";
 import { CheckPanel } from "./environment/check";
 import { ReadmePanel } from "./environment/readme";
 import { SourcePanel } from "./environment/source";
@@ -42,6 +43,11 @@ export function EnvironmentPage() {
   return (
     <>
       <Head detail={detail} title={`${owner}/${name}`} />
+      {detail.quarantined && (
+        <Notice tone="bad" title="This release is in quarantine: nobody can install, pull or start it.">
+          <p>{detail.quarantine_reason ?? "Whoever runs this installation has withdrawn it and told its owner why."}</p>
+        </Notice>
+      )}
       <Tabs label="Parts of the environment" tabs={tabs} chosen={search.get("tab") ?? "readme"} onChoose={(tab) => open({ tab })} />
     </>
   );
@@ -54,7 +60,20 @@ function Head({ detail, title }: { detail: ReleaseDetail; title: string }) {
       <Badge isPlain>{detail.semantic_version}</Badge>
       <Badge isPlain>{detail.visibility === "PRIVATE" ? "seen by the team" : "seen by everybody"}</Badge>
       {detail.yanked && <Badge tone="bad">yanked</Badge>}
+      <Origin of={detail.provenance} />
       {detail.runtime_hint && <Badge isPlain tone={detail.runtime_hint === "NEEDS_CONTAINER" ? "wait" : ""}>{words(detail.runtime_hint.toLowerCase())}</Badge>}
     </Heading>
+  );
+}
+
+/** Who sent the release, when and with what; the commit is the sender's word. */
+function Origin({ of: told }: { of: ReleaseDetail["provenance"] }) {
+  const commit = told.commit && `commit ${told.commit.slice(0, 12)}${told.commit_is_clean === false ? " with changes" : ""}`;
+  return (
+    <span className="muted small">
+      pushed by {told.pushed_by} <Age of={told.pushed_at} />
+      {told.client && <> with {told.client}</>}
+      {commit && <> from {told.repository ? <a href={told.repository} rel="noopener noreferrer nofollow">{commit}</a> : commit}</>}
+    </span>
   );
 }

@@ -19,3 +19,8 @@ def record(actor: Actor, action: str, *, kind: str, object_id: str, detail: dict
         detail=detail or {},
         request_id=current_request_id(),
     )
+
+
+def record_by_system(team_id: str, action: str, *, kind: str, object_id: str, detail: dict[str, Any]) -> None:
+    """What an operator did to a team's object, without an account: the event names no user."""
+    AuditEvent.objects.create(team_id=team_id, action=action, object_kind=kind, object_id=object_id, detail=detail)

@@ -51,6 +51,7 @@ CODES: Final[dict[str, Code]] = {
     "dataset_in_use": Code((409,), "Runs that have not ended learn from the dataset.", "Stop them, or wait for their end."),
     "run_not_external": Code((409,), "The run is trained here; nobody else reports of it.", "Leave RUN_ID unset."),
     "run_ended": Code((409,), "The run has ended and takes no more reports.", "Begin a new run."),
+    "quarantined": Code((409,), "An operator has withdrawn the release.", "Use another release; its owner is told why."),
     "red_badge": Code((409,), "The release failed its check.", "Push a corrected version, or force the run."),
     "not_uploaded": Code((409,), "The file was announced and never arrived.", "Upload it, then finalize."),
     "personal_team": Code((409,), "A personal team has one member.", "Make a shared team."),
@@ -69,6 +70,11 @@ CODES: Final[dict[str, Code]] = {
         (422,), "The archive is malformed or dangerous; `detail` names the member.", "Build it again and push."
     ),
     "samples_refused": Code((422,), "The uploaded file is no table of samples; `detail` says why.", "Send a corrected file."),
+    "secret_found": Code(
+        (422,),
+        "A file of the archive holds a key; `detail` names file and line.",
+        "Take it out and revoke it; mark a false alarm with `rootstock: not-a-secret`.",
+    ),
     "idempotency_mismatch": Code((422,), "The Idempotency-Key was used for another request.", "Use a new key for a new request."),
     "invalid_slug": Code((422,), "The name has a wrong shape.", "3 to 30 lower-case letters, digits and hyphens."),
     "weak_password": Code((422,), "The password is too short.", "Choose a longer one."),

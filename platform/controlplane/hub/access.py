@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from django.db.models import Q, QuerySet
 from packaging.version import InvalidVersion, Version
 
+from controlplane.core.clock import DatabaseNow
 from controlplane.core.errors import NotFound
 from controlplane.core.tenancy import acting_as_system
 from controlplane.hub import errors
-from controlplane.hub.models import Badge, Environment, Release, Upload, UploadKind, Visibility
-from controlplane.hub.names import normalize
+from controlplane.hub.index_tokens import digest_of_token
+from controlplane.hub.models import Badge, Environment, IndexToken, Release, Upload, UploadKind, Visibility
+from controlplane.hub.names import normalize, owners_look_alike, skeleton
 from controlplane.teams.access import memberships_of
 from controlplane.teams.actors import Actor
 from controlplane.teams.models import Team
@@ -70,6 +72,21 @@ def owning_team(actor: Actor, slug: str) -> Team:
     raise NotFound(f"There is no team '{slug}'.", hint="`prime teams list` shows yours.")
 
 
+def lookalike_of(team: Team, name: str, *, as_public: bool) -> str | None:
+    """`owner/name` of an environment that a reader could take for `team/name`: another one of the team's, or, for one that is to
+    be public, somebody else's public one whose owner looks the same. Nobody learns of a private one."""
+    with acting_as_system():
+        alike = Environment.objects.filter(skeleton=skeleton(name), deleted_at__isnull=True)
+        others = alike.exclude(team=team, normalized_name=normalize(name)).values_list(
+            "team_id", "team__slug", "name", "visibility"
+        )
+        for team_id, slug, taken, visibility in others:
+            both_public = as_public and visibility == Visibility.PUBLIC
+            if team_id == team.id or (both_public and owners_look_alike(team.slug, slug)):
+                return f"{slug}/{taken}"
+    return None
+
+
 def owned_upload(actor: Actor, environment_id: str, upload_id: str, kind: UploadKind) -> Upload:
     environment = owned_environment(actor, environment_id)
     with acting_as_system():
@@ -102,8 +119,10 @@ def latest_release(environment: Environment) -> Release | None:
 
 
 def latest_of(releases: list[Release]) -> Release | None:
-    """The highest final version that was not withdrawn, or the highest pre-release where there is no final one. Highest first."""
-    offered = [release for release in releases if release.yanked_at is None]
+    """The highest final version that was not withdrawn, or the highest pre-release where there is no final one. Where all that
+    is left is in quarantine, one of these, so that whoever asks is told. Highest first."""
+    kept = [release for release in releases if release.yanked_at is None]
+    offered = [release for release in kept if release.quarantined_at is None] or kept
     final = [release for release in offered if not Version(release.version).is_prerelease]
     return next(iter(final or offered), None)
 
@@ -136,13 +155,32 @@ def release_by_name(actor: Actor | None, owner: str, name: str, version: str) ->
 
 def resolve_release(actor: Actor, reference: str, *, forced: bool = False) -> Release:
     """`[owner/]name[@version]`, or an environment's id in place of the name, to start work on. A name alone is the acting
-    team's. Raises NotFound naming it, and RedBadge for one that failed its check, unless `forced`."""
+    team's. Raises NotFound naming it, Quarantined, and RedBadge for one that failed its check, unless `forced`."""
     name, _, version = reference.partition("@")
     owner, slash, short = name.partition("/")
     environment = environment_by_name(actor, owner, short) if slash else _own_environment(actor, name)
     release = release_of(environment, version or LATEST)
+    refuse_quarantined(actor, release)
     if release.badge == Badge.RED and not forced:
         raise errors.red_badge(environment.slug, release.version, release.verdict)
+    return release
+
+
+def quarantine_reason_for(actor: Actor | None, release: Release) -> str:
+    """The operator's words; '' for whoever does not belong to the owning team."""
+    return release.quarantine_reason if release.team_id in team_ids_of(actor) else ""
+
+
+def refuse_quarantined(actor: Actor | None, release: Release) -> None:
+    """Raises Quarantined where an operator has withdrawn the release: its code leaves us for nobody."""
+    if release.quarantined_at is not None:
+        raise errors.quarantined(release.environment.slug, release.version, quarantine_reason_for(actor, release))
+
+
+def installable_release(actor: Actor | None, owner: str, name: str, version: str) -> Release:
+    """A release whose code may be fetched."""
+    release = release_by_name(actor, owner, name, version)
+    refuse_quarantined(actor, release)
     return release
 
 
@@ -166,15 +204,38 @@ def release_by_id(release_id: str) -> Release:
     return found
 
 
+def releases_for_operator(reference: str) -> list[Release]:
+    """What `owner/name[@version]` names for whoever runs this installation: one release, or all of an environment."""
+    slug, _, version = reference.partition("@")
+    owner, _, name = slug.partition("/")
+    with acting_as_system():
+        found = Environment.objects.filter(team__slug=owner, normalized_name=normalize(name)).select_related("team").first()
+    if found is None:
+        raise errors.no_environment(slug)
+    return [release_of(found, version)] if version else releases_of(found)
+
+
 def lock_release(release_id: str) -> Release | None:
     """The row, locked for the transaction, as the scope of the caller sees it."""
     return Release.objects.select_for_update(of=("self",)).select_related("environment__team").filter(id=release_id).first()
 
 
-def published_wheel(owner: str, name: str, filename: str) -> Release:
-    """A wheel of a public environment, for installers, which send no credentials."""
-    for release in releases_of(environment_by_name(None, owner, name)):
+def environment_by_index_token(token: str) -> Environment:
+    """The private environment whose index `token` opens, while its holder may still see it. Raises NotFound."""
+    with acting_as_system():
+        rows = IndexToken.objects.filter(token_sha256=digest_of_token(token), expires_at__gt=DatabaseNow())
+        live = rows.filter(Q(key=None) | Q(key__revoked_at=None), environment__deleted_at=None)
+        found = live.select_related("environment__team", "created_by").first()
+        if found is not None and found.environment.team_id in {one.team_id for one in memberships_of(found.created_by)}:
+            return found.environment
+    raise NotFound("There is no such index.", hint="Its address ends after an hour: `prime env info` gives a new one.")
+
+
+def wheel_of(environment: Environment, filename: str) -> Release:
+    """A wheel of an environment that the caller may read."""
+    for release in releases_of(environment):
         if release.wheel_filename == filename:
+            refuse_quarantined(None, release)
             return release
     raise NotFound(f"There is no file '{filename}'.")
 

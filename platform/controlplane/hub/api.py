@@ -143,15 +143,18 @@ class FinalizeVersionView(HubView):
     def post(self, request: Request, environment_id: str, version_id: str) -> Response:
         """Check an uploaded source archive and publish the release."""
         upload = access.owned_upload(request.user, environment_id, version_id, UploadKind.SOURCE)
-        release = services.finalize_source(upload)
+        release = services.finalize_source(upload, client=request.headers.get("User-Agent", ""))
         return _data(Finalized(message=f"{release.version} is published", release_id=release.id))
 
 
 class ReleaseView(HubView):
     @extend_schema(operation_id="releases_get", responses=_enveloped(ReleaseDetail))
     def get(self, request: Request, owner: str, name: str, version: str) -> Response:
-        """One release, by version, content hash or `latest`."""
-        return _data(queries.release_detail(access.release_by_name(request.user, owner, name, version)))
+        """One release, by version, content hash or `latest`. An API key that may read a private one gets the address of an index
+        for installers, which opens that package alone and ends after an hour."""
+        actor, release = request.user, access.release_by_name(request.user, owner, name, version)
+        token = services.issue_index_token(actor, release.environment) if queries.needs_index_token(actor, release) else None
+        return _data(queries.release_detail(actor, release, token))
 
     @extend_schema(operation_id="releases_yank", responses={204: None})
     def delete(self, request: Request, owner: str, name: str, version: str) -> Response:
@@ -174,7 +177,7 @@ class SourceView(HubView):
     @extend_schema(operation_id="releases_source", responses={302: None})
     def get(self, request: Request, owner: str, name: str, version: str) -> HttpResponseRedirect:
         """Leads to the source archive."""
-        return HttpResponseRedirect(queries.source_url(access.release_by_name(request.user, owner, name, version)))
+        return HttpResponseRedirect(queries.source_url(access.installable_release(request.user, owner, name, version)))
 
 
 class ReadmeView(HubView):

@@ -1,13 +1,24 @@
 """What the hub refuses, in the words that its senders need. Some texts hold strings that the public client looks for."""
 
-from controlplane.core.errors import Conflict, Invalid, NotFound
-from controlplane.hub.archives import ArchiveRefused
+from controlplane.core.errors import Conflict, FieldProblem, Invalid, NotFound
+from controlplane.hub.archives import ArchiveRefused, SecretFound
+
+SECRET_HINT = (
+    "Nothing was kept. Take the key out and revoke it; a run gets keys with `-e NAME=…`. A line that only looks like a key "
+    "passes with `rootstock: not-a-secret` on it."
+)
 
 
 class RedBadge(Conflict):
     """The release did not pass its check, so nothing is started on it."""
 
     code = "red_badge"
+
+
+class Quarantined(Conflict):
+    """An operator has withdrawn the release: it is neither installed nor started, whoever asks."""
+
+    code = "quarantined"
 
 
 class AlreadyPublished(Conflict):
@@ -29,6 +40,20 @@ def no_upload(upload_id: str) -> NotFound:
     return NotFound(f"There is no upload '{upload_id}'.", hint="Push again; an upload that was refused is gone.")
 
 
+def name_looks_taken(name: str, other: str) -> Invalid:
+    return Invalid(
+        ("body", "name"),
+        f"'{name}' looks like '{other}'; people would take one for the other",
+        hint="Choose a name that nobody can mistake.",
+    )
+
+
+def quarantined(slug: str, version: str, reason: str) -> Quarantined:
+    """`reason` is for the owning team; others learn that there is one."""
+    detail = f"{slug}@{version} is in quarantine" + (f": {reason}" if reason else ".")
+    return Quarantined(detail, hint=f"`prime env versions {slug}` shows other releases; the operator lifts a quarantine.")
+
+
 def content_taken(content_hash: str, version: str) -> AlreadyPublished:
     detail = f"This content hash ({content_hash[:12]}) already exists as version {version}; nothing has changed since."
     return AlreadyPublished(detail, hint="Change the environment, and raise its version with --auto-bump.")
@@ -40,9 +65,19 @@ def version_taken(version: str) -> AlreadyPublished:
 
 
 def refused_archive(error: ArchiveRefused) -> Invalid:
-    """422 whose location ends in the member's name."""
+    """422 whose location ends in the member's name; for a key in it, in the line."""
+    if isinstance(error, SecretFound):
+        return _secret_found(error)
     loc = ("body", "archive", error.member) if error.member else ("body", "archive")
     return Invalid(loc, str(error), code="archive_refused", hint="Nothing of the archive was kept. Correct it and push again.")
+
+
+def _secret_found(error: SecretFound) -> Invalid:
+    refused = Invalid(("body", "archive", error.member), str(error), code="secret_found", hint=SECRET_HINT)
+    refused.problems = [
+        FieldProblem(("body", "archive", error.member, finding.line), f"{error.member}: {finding}") for finding in error.findings
+    ]
+    return refused
 
 
 def red_badge(slug: str, version: str, verdict: dict[str, object] | None) -> RedBadge:

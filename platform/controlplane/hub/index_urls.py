@@ -1,13 +1,14 @@
-"""Addresses of the package index, below `/hub/`. Installers insist on the trailing slash."""
+"""Addresses of the package index, below `/hub/`. Installers insist on the trailing slash. No owner is called `-`."""
 
 from django.urls import URLPattern, path
 
 from controlplane.hub import index
 
 urlpatterns: list[URLPattern] = [
-    path("<str:owner>/simple/", index.owner_index, name="owner-index"),
-    path("<str:owner>/simple/<str:project>/", index.owner_project, name="owner-project"),
+    path("-/<str:token>/simple/", index.token_index, name="token-index"),
+    path("-/<str:token>/simple/<str:project>/", index.token_project, name="token-project"),
+    path("-/<str:token>/packages/<str:filename>", index.token_package, name="token-package"),
     path("<str:owner>/<str:name>/simple/", index.environment_index, name="environment-index"),
     path("<str:owner>/<str:name>/simple/<str:project>/", index.environment_project, name="environment-project"),
-    path("<str:owner>/<str:name>/packages/<str:filename>", index.package, name="package"),
+    path("<str:owner>/<str:name>/packages/<str:filename>", index.environment_package, name="package"),
 ]

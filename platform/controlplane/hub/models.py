@@ -1,7 +1,7 @@
 """State of the hub: environments, uploads on their way, releases. Knows columns and constraints; does no I/O.
 
 A release row exists once both artefacts have been verified, and its content never changes afterwards: only the verdict on it
-(`badge`) and whether it was withdrawn (`yanked_at`) do.
+(`badge`, `requirements_lock`) and whether it was withdrawn, by its owner (`yanked_at`) or an operator (`quarantined_at`), do.
 """
 
 from typing import Any
@@ -11,11 +11,12 @@ from django.db import models
 
 from controlplane.core.clock import DatabaseNow
 from controlplane.core.models import TenantModel
-from controlplane.hub.names import normalize
+from controlplane.hub.names import normalize, skeleton
 
 NAME_LENGTH_MAX = 100
 VERSION_LENGTH_MAX = 64
 DIGEST_LENGTH = 64
+QUARANTINE_REASON_LENGTH_MAX = 1000
 
 
 class Visibility(models.TextChoices):
@@ -47,6 +48,8 @@ class Environment(TenantModel):
 
     name = models.CharField(max_length=NAME_LENGTH_MAX)
     normalized_name = models.CharField(max_length=NAME_LENGTH_MAX)
+    skeleton = models.CharField(max_length=NAME_LENGTH_MAX)
+    """What look-alikes of the name have in common with it."""
     description = models.TextField(default="", blank=True)
     tags = ArrayField(models.CharField(max_length=64), default=list)
     visibility = models.CharField(max_length=8, choices=Visibility.choices, default=Visibility.PRIVATE)
@@ -56,10 +59,13 @@ class Environment(TenantModel):
     class Meta:
         db_table = "hub_environment"
         constraints = (models.UniqueConstraint(fields=["team", "normalized_name"], name="environment_name_once"),)
-        indexes = (models.Index(fields=["visibility", "-updated_at"], name="environment_by_update"),)
+        indexes = (
+            models.Index(fields=["visibility", "-updated_at"], name="environment_by_update"),
+            models.Index(fields=["skeleton"], name="environment_by_look"),
+        )
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        self.normalized_name = normalize(self.name)
+        self.normalized_name, self.skeleton = normalize(self.name), skeleton(self.name)
         super().save(*args, **kwargs)
 
     @property
@@ -103,6 +109,9 @@ class Release(TenantModel):
     readme = models.TextField(default="", blank=True)
     runtime_hint = models.CharField(max_length=32, default="", blank=True)
     requirements_lock = models.TextField(default="", blank=True)
+    """Extra dependencies as the check installed them, each with its hashes."""
+    provenance = models.JSONField(default=dict)
+    """schemas.Provenance without who and when: what the sender's client told of itself and of the commit."""
 
     wheel_filename = models.CharField(max_length=255)
     wheel_sha256 = models.CharField(max_length=DIGEST_LENGTH)
@@ -120,6 +129,9 @@ class Release(TenantModel):
     checked_at = models.DateTimeField(null=True)
     lost_checks = models.PositiveIntegerField(default=0)
     yanked_at = models.DateTimeField(null=True)
+    quarantined_at = models.DateTimeField(null=True)
+    quarantine_reason = models.CharField(max_length=QUARANTINE_REASON_LENGTH_MAX, default="", blank=True)
+    """An operator's words for the owner; nobody installs or starts a quarantined release."""
 
     class Meta:
         db_table = "hub_release"
@@ -131,3 +143,19 @@ class Release(TenantModel):
 
     def __str__(self) -> str:
         return f"{self.environment_id}@{self.version} ({self.badge})"
+
+
+class IndexToken(TenantModel):
+    """Opens the package index of one private environment to installers, which send no credentials, for as long as an install
+    takes. It stands in an address; we keep its SHA-256."""
+
+    environment = models.ForeignKey(Environment, on_delete=models.CASCADE, related_name="index_tokens")
+    created_by = models.ForeignKey("teams.User", on_delete=models.CASCADE, related_name="+")
+    key = models.ForeignKey("teams.ApiKey", null=True, on_delete=models.CASCADE, related_name="+")
+    """The API key that asked for it: revoking one ends the other."""
+    token_sha256 = models.CharField(max_length=DIGEST_LENGTH, unique=True)
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "hub_index_token"
+        indexes = (models.Index(fields=["environment", "expires_at"], name="index_token_by_expiry"),)

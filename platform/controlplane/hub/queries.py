@@ -25,6 +25,7 @@ from controlplane.hub.schemas import (
     Inspection,
     ListQuery,
     Owner,
+    Provenance,
     ReleaseDetail,
     ReleaseName,
     Verdict,
@@ -43,16 +44,19 @@ SORT_COLUMNS = {"name": "normalized_name", "created_at": "created_at", "updated_
 
 
 def release_spec(release: Release) -> ReleaseSpec:
-    """What a host needs to bring the release up in a sandbox. The wheel's address is signed and ends."""
+    """What a host needs to bring the release up in a sandbox. The wheel's address is signed and ends; one that is in quarantine
+    has none."""
+    withheld = f"is in quarantine: {release.quarantine_reason}" if release.quarantined_at else ""
     return ReleaseSpec(
         release_id=release.id,
         environment=release.environment.slug,
         version=release.version,
         module=release.module,
-        wheel_url=store().signed_get_url(release.wheel_key, WHEEL_URL_EXPIRES_S),
+        wheel_url="" if withheld else store().signed_get_url(release.wheel_key, WHEEL_URL_EXPIRES_S),
         wheel_filename=release.wheel_filename,
         wheel_sha256=release.wheel_sha256,
         requirements_lock=release.requirements_lock,
+        withheld=withheld,
     )
 
 
@@ -100,11 +104,18 @@ def _row(environment: Environment, latest: Release | None) -> EnvironmentRow:
     )
 
 
-def release_detail(release: Release) -> ReleaseDetail:
+def needs_index_token(actor: Actor | None, release: Release) -> bool:
+    """Whether the reader is a program that is about to install a private release. Pages ask often and install nothing."""
+    is_private = release.environment.visibility == Visibility.PRIVATE
+    return is_private and release.quarantined_at is None and actor is not None and actor.key is not None
+
+
+def release_detail(actor: Actor | None, release: Release, index_token: str | None) -> ReleaseDetail:
     environment = release.environment
     is_public = environment.visibility == Visibility.PUBLIC
+    root = _index_root(environment, index_token) if release.quarantined_at is None and (is_public or index_token) else None
     package_url = f"{_api_url(environment)}/@{release.version}/source"
-    index_url = f"{settings.PUBLIC_ORIGIN}/hub/{environment.slug}/simple/"
+    index_url = f"{root}/simple/" if root else None
     return ReleaseDetail(
         id=environment.id,
         release_id=release.id,
@@ -117,22 +128,31 @@ def release_detail(release: Release) -> ReleaseDetail:
         sha256=release.source_sha256,
         latest_version=_release_name(access.latest_release(environment)),
         metadata=release.metadata,
-        wheel_url=wheel_url(release) if is_public else None,
-        simple_index_url=index_url if is_public else None,
-        install_index_url=index_url if is_public else None,
+        wheel_url=f"{root}/packages/{release.wheel_filename}" if root else None,
+        simple_index_url=index_url,
+        install_index_url=index_url,
         url_dependencies=[line for line in release.metadata.get("dependencies", []) if "@" in line.split(";")[0]],
         package_url=package_url,
         tracked_package_url=package_url,
         badge=release.badge,
         runtime_hint=release.runtime_hint or None,
         yanked=release.yanked_at is not None,
+        quarantined=release.quarantined_at is not None,
+        quarantine_reason=access.quarantine_reason_for(actor, release) or None,
+        provenance=provenance_of(release),
         created_at=release.created_at,
     )
 
 
-def wheel_url(release: Release) -> str:
-    """The address of a public wheel, which installers fetch without credentials."""
-    return f"{settings.PUBLIC_ORIGIN}/hub/{release.environment.slug}/packages/{release.wheel_filename}"
+def provenance_of(release: Release) -> Provenance:
+    with acting_as_system():
+        sender = release.created_by.personal_team.slug
+    return Provenance(pushed_by=sender, pushed_at=release.created_at, **{"client": "", **release.provenance})
+
+
+def _index_root(environment: Environment, token: str | None) -> str:
+    """Where installers find the index and its wheels, without sending credentials."""
+    return f"{settings.PUBLIC_ORIGIN}/hub/{f'-/{token}' if token else environment.slug}"
 
 
 def source_url(release: Release) -> str:
@@ -169,8 +189,10 @@ def version_rows(environment: Environment) -> VersionRows:
                 created_at=release.created_at,
                 sha256=release.content_hash,
                 size=2,
+                wheel_size_bytes=release.wheel_size_bytes,
                 badge=release.badge,
                 yanked=release.yanked_at is not None,
+                quarantined=release.quarantined_at is not None,
                 release_id=release.id,
             )
             for release in access.releases_of(environment)
@@ -184,6 +206,7 @@ def badge_state(release: Release) -> BadgeState:
         version=release.version,
         badge=release.badge,
         verdict=Verdict.model_validate(release.verdict) if release.verdict else None,
+        requirements_lock=release.requirements_lock,
         checked_at=release.checked_at,
     )
 

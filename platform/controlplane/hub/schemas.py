@@ -36,6 +36,9 @@ class PackageMetadata(BaseModel):
     python_requires: Annotated[str, Field(max_length=100)] | None = ""
     original_filename: Annotated[str, Field(max_length=255)] = ""
     requires_dist: Annotated[list[Annotated[str, Field(max_length=500)]], Field(max_length=256)] = []
+    commit: Annotated[str, Field(pattern=r"^[0-9a-f]{7,64}$")] | None = None
+    commit_is_clean: bool | None = None
+    repository: Annotated[str, Field(max_length=500, pattern=r"^https?://[^@\s]+$")] | None = None
 
 
 class DeclareUpload(Body):
@@ -110,6 +113,17 @@ class Found(Answer):
     owner: Owner
 
 
+class Provenance(Answer):
+    """Who sent a release, when and with what. `commit` and `repository` are the sender's word; the rest we saw."""
+
+    pushed_by: str
+    pushed_at: datetime
+    client: str
+    commit: str | None = None
+    commit_is_clean: bool | None = None
+    repository: str | None = None
+
+
 class ReleaseName(Answer):
     semantic_version: str
     content_hash: str
@@ -139,6 +153,10 @@ class ReleaseDetail(Answer):
     badge: str
     runtime_hint: str | None
     yanked: bool
+    quarantined: bool
+    quarantine_reason: str | None
+    """The operator's words, for members of the owning team."""
+    provenance: Provenance
     created_at: datetime
 
 
@@ -156,6 +174,7 @@ class BadgeState(Answer):
     version: str
     badge: str
     verdict: Verdict | None
+    requirements_lock: str
     checked_at: datetime | None
 
 
@@ -166,8 +185,10 @@ class VersionRow(Answer):
     created_at: datetime
     sha256: str
     size: int
+    wheel_size_bytes: int
     badge: str
     yanked: bool
+    quarantined: bool
     release_id: str
 
 

@@ -3,23 +3,27 @@
 An upload is judged before anything of it is kept: a refused one leaves neither row nor object behind.
 """
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any, BinaryIO
+from tempfile import SpooledTemporaryFile
+from typing import Any, BinaryIO, cast
 
 from django.db import IntegrityError, transaction
 from packaging.version import InvalidVersion, Version
 
+from controlplane.audit.services import record_by_system
 from controlplane.core import outbox
-from controlplane.core.clock import DatabaseNow
+from controlplane.core.clock import DatabaseNow, now
 from controlplane.core.errors import Invalid, NotUploaded
 from controlplane.core.objects import MissingObject, content_key, store
 from controlplane.core.tenancy import acting_as_system, acting_for
 from controlplane.hub import access, errors
 from controlplane.hub.archives import ArchiveRefused, SourceFacts, WheelFacts, inspect_source, inspect_wheel
 from controlplane.hub.archives.members import ARCHIVE_MAX_BYTES
-from controlplane.hub.models import Badge, Environment, Release, Upload, UploadKind, Visibility
+from controlplane.hub.index_tokens import EXPIRES_AFTER, digest_of_token, new_token
+from controlplane.hub.models import Badge, Environment, IndexToken, Release, Upload, UploadKind, Visibility
 from controlplane.hub.names import normalize, refusal
 from controlplane.hub.schemas import DeclareSource, DeclareUpload
 from controlplane.teams.actors import Actor
@@ -29,7 +33,11 @@ from trainer.contracts.internal import ReleaseVerdict
 
 UPLOAD_EXPIRES_S = 3600
 CHECK_TASK = "releases.start_check"
+SPOOL_MAX_BYTES = 8 * 2**20
 LOG_MAX_CHARACTERS = 200_000
+CLIENT_MAX_CHARACTERS = 200
+TOLD_OF_SOURCE = ("commit", "commit_is_clean", "repository")
+"""What a sender's metadata says of where the source came from: provenance, not description."""
 
 
 def get_or_create_environment(team: Team, name: str, visibility: Visibility | None) -> tuple[Environment, bool]:
@@ -39,9 +47,9 @@ def get_or_create_environment(team: Team, name: str, visibility: Visibility | No
         wanted = {"team": team, "normalized_name": normalize(name)}
         environment = Environment.objects.select_for_update().filter(**wanted).first()
         created = environment is None or environment.deleted_at is not None
+        becomes_public = visibility == Visibility.PUBLIC and (environment is None or environment.visibility != visibility)
+        _check_name(team, name, is_new=environment is None, becomes_public=becomes_public)
         if environment is None:
-            if reason := refusal(name):
-                raise Invalid(("body", "name"), reason)
             environment, _ = Environment.objects.get_or_create(**wanted, defaults={"name": name})
         if visibility or environment.deleted_at:
             environment.visibility = visibility or environment.visibility
@@ -49,6 +57,14 @@ def get_or_create_environment(team: Team, name: str, visibility: Visibility | No
             environment.save(update_fields=["visibility", "deleted_at"])
         environment.team = team
         return environment, created
+
+
+def _check_name(team: Team, name: str, *, is_new: bool, becomes_public: bool) -> None:
+    """A name is judged when it is first taken, and once more when everybody gets to see it."""
+    if is_new and (reason := refusal(name)):
+        raise Invalid(("body", "name"), reason)
+    if (is_new or becomes_public) and (other := access.lookalike_of(team, name, as_public=becomes_public)):
+        raise errors.name_looks_taken(name, other)
 
 
 def declare_upload(actor: Actor, environment: Environment, body: DeclareUpload) -> tuple[Upload, str | None]:
@@ -122,8 +138,9 @@ def finalize_wheel(upload: Upload) -> Upload:
     return upload
 
 
-def finalize_source(upload: Upload) -> Release:
-    """Judge an uploaded source archive; with the wheel of the same content it becomes a release, whose check is asked for."""
+def finalize_source(upload: Upload, *, client: str = "") -> Release:
+    """Judge an uploaded source archive; with the wheel of the same content it becomes a release, whose check is asked for.
+    `client` is how the sender's program calls itself."""
     wheel = _wheel_for(upload)
     with _judged(upload) as stream:
         facts = inspect_source(
@@ -134,7 +151,7 @@ def finalize_source(upload: Upload) -> Release:
             content_hash=upload.content_hash,
         )
     _keep(upload, "hub/sources", ".tar.gz", facts)
-    return _publish(upload, wheel, facts)
+    return _publish(upload, wheel, facts, client)
 
 
 def _wheel_for(upload: Upload) -> Upload:
@@ -165,11 +182,23 @@ def _judged(upload: Upload) -> Iterator[BinaryIO]:
         if upload.size_bytes is not None and stored.size_bytes != upload.size_bytes:
             raise ArchiveRefused("", f"the upload has {stored.size_bytes} bytes, the sender said {upload.size_bytes}")
         upload.size_bytes = stored.size_bytes
-        with store().open(upload.object_key) as stream:
-            yield stream
+        with store().open(upload.object_key) as stream, _seekable(stream) as whole:
+            yield whole
     except ArchiveRefused as error:
         _discard(upload)
         raise errors.refused_archive(error) from error
+
+
+@contextmanager
+def _seekable(stream: BinaryIO) -> Iterator[BinaryIO]:
+    """A zip archive is read from its end; an object store's stream only goes forward, so that it is spooled first."""
+    if stream.seekable():
+        yield stream
+        return
+    with SpooledTemporaryFile(max_size=SPOOL_MAX_BYTES) as spool:
+        shutil.copyfileobj(stream, spool)
+        spool.seek(0)
+        yield cast(BinaryIO, spool)
 
 
 def _discard(upload: Upload) -> None:
@@ -199,8 +228,10 @@ def _keep(upload: Upload, folder: str, suffix: str, facts: WheelFacts | SourceFa
         upload.save(update_fields=["object_key", "module", "size_bytes", "verified_at"])
 
 
-def _publish(source: Upload, wheel: Upload, facts: SourceFacts) -> Release:
+def _publish(source: Upload, wheel: Upload, facts: SourceFacts, client: str) -> Release:
     environment = source.environment
+    told = {name: source.metadata[name] for name in TOLD_OF_SOURCE if source.metadata.get(name) is not None}
+    metadata = {name: value for name, value in source.metadata.items() if name not in TOLD_OF_SOURCE}
     try:
         with acting_for(source.team_id), transaction.atomic():
             release = Release.objects.create(
@@ -210,7 +241,8 @@ def _publish(source: Upload, wheel: Upload, facts: SourceFacts) -> Release:
                 version=source.version,
                 content_hash=source.content_hash,
                 module=wheel.module,
-                metadata=source.metadata | {"requires_dist": wheel.metadata.get("requires_dist", [])},
+                provenance={"client": client[:CLIENT_MAX_CHARACTERS], **told},
+                metadata=metadata | {"requires_dist": wheel.metadata.get("requires_dist", [])},
                 readme=facts.readme,
                 runtime_hint=source.runtime_hint,
                 wheel_filename=wheel.filename,
@@ -243,6 +275,40 @@ def yank_release(release: Release) -> None:
         Release.objects.filter(id=release.id, yanked_at__isnull=True).update(yanked_at=DatabaseNow())
 
 
+def issue_index_token(actor: Actor, environment: Environment) -> str:
+    """A token for the index of a private environment: it reads, this one package, for an hour, and ends with the key or the
+    membership of whoever asked. Those that have ended are cleared away."""
+    token = new_token()
+    with acting_for(environment.team_id), transaction.atomic():
+        IndexToken.objects.filter(environment=environment, expires_at__lt=DatabaseNow()).delete()
+        IndexToken.objects.create(
+            team_id=environment.team_id,
+            environment=environment,
+            created_by=actor.user,
+            key=actor.key,
+            token_sha256=digest_of_token(token),
+            expires_at=now() + EXPIRES_AFTER,
+        )
+    return token
+
+
+def quarantine(release: Release, reason: str) -> None:
+    """An operator's act: from now on nobody installs or starts the release, not even by its exact name. Its owner reads why."""
+    with acting_as_system(), transaction.atomic():
+        Release.objects.filter(id=release.id).update(quarantined_at=DatabaseNow(), quarantine_reason=reason)
+        _record_by_operator(release, "release.quarantined", {"version": release.version, "reason": reason})
+
+
+def lift_quarantine(release: Release) -> None:
+    with acting_as_system(), transaction.atomic():
+        Release.objects.filter(id=release.id).update(quarantined_at=None, quarantine_reason="")
+        _record_by_operator(release, "release.quarantine_lifted", {"version": release.version})
+
+
+def _record_by_operator(release: Release, action: str, detail: dict[str, str]) -> None:
+    record_by_system(release.team_id, action, kind="release", object_id=release.id, detail=detail)
+
+
 def delete_environment(environment: Environment) -> None:
     """Hide an environment for good. Releases stay for the runs that used them, and their versions stay taken."""
     with acting_for(environment.team_id), transaction.atomic():
@@ -252,11 +318,15 @@ def delete_environment(environment: Environment) -> None:
 
 def record_verdict(release_id: str, verdict: ReleaseVerdict) -> None:
     """What the check of a release found. A later check's verdict replaces an earlier one's."""
-    found = verdict.model_dump(mode="json", exclude={"log"})
+    found = verdict.model_dump(mode="json", exclude={"log", "requirements_lock"})
     badge = Badge.GREEN if verdict.ok else Badge.RED
     with acting_as_system():
         Release.objects.filter(id=release_id).update(
-            badge=badge, verdict=found, log=verdict.log[-LOG_MAX_CHARACTERS:], checked_at=DatabaseNow()
+            badge=badge,
+            verdict=found,
+            log=verdict.log[-LOG_MAX_CHARACTERS:],
+            checked_at=DatabaseNow(),
+            requirements_lock=verdict.requirements_lock,
         )
 
 

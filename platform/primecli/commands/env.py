@@ -66,8 +66,23 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, Any]]:
         ("description", metadata.get("description")),
         ("dependencies", metadata.get("dependencies")),
         ("content hash", found["content_hash"]),
+        ("pushed", _pushed(found.get("provenance") or {})),
+        ("quarantine", found.get("quarantine_reason") or ("yes" if found.get("quarantined") else None)),
         ("id", found["id"]),
     ]
+
+
+def _pushed(provenance: dict[str, Any]) -> str | None:
+    """`ada, 2 h ago, with prime/0.1.0, from commit 1a2b3c4d5e6f (with changes)`"""
+    if not provenance:
+        return None
+    words = [str(provenance["pushed_by"]), moment(provenance.get("pushed_at"))]
+    if provenance.get("client"):
+        words.append(f"with {provenance['client']}")
+    if provenance.get("commit"):
+        changed = " with changes" if provenance.get("commit_is_clean") is False else ""
+        words.append(f"from commit {provenance['commit'][:12]}{changed}")
+    return ", ".join(words)
 
 
 @app.command("versions")
@@ -78,11 +93,28 @@ def versions(ctx: typer.Context, environment: EnvironmentArgument, output: Outpu
     columns = [
         ("version", lambda row: row["version"]),
         ("badge", lambda row: row.get("badge")),
-        ("yanked", lambda row: row.get("yanked", False)),
+        ("withdrawn", _withdrawn),
         ("content hash", lambda row: row["sha256"][:12]),
         ("created", lambda row: moment(row["created_at"])),
     ]
     cli.terminal.table(reply, reply["data"]["versions"], columns, empty="no releases yet")
+
+
+def _withdrawn(row: dict[str, Any]) -> str | None:
+    if row.get("quarantined"):
+        return "in quarantine"
+    return "yanked" if row.get("yanked") else None
+
+
+@app.command("lock")
+def lock(ctx: typer.Context, environment: EnvironmentArgument, output: OutputOption = OutputFormat.TABLE) -> None:
+    """Print the extra dependencies of a release as its check installed them, with their hashes; every run installs these."""
+    cli = session_of(ctx, output)
+    name, version = full_name(cli, environment)
+    reply = cli.client.get(f"{HUB}/{name}/@{version or 'latest'}/badge")
+    cli.terminal.data(reply)
+    if not cli.terminal.is_json:
+        cli.terminal.out.print(reply["data"]["requirements_lock"] or "# nothing beyond the base image", markup=False)
 
 
 @app.command("status")

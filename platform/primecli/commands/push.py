@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import Progress
 
+from primecli.commits import commit_of
 from primecli.environment_names import ENVIRONMENT_HELP, full_name
 from primecli.output import CliError, ExitCode, OutputFormat, OutputOption
 from primecli.packaging import (
@@ -25,6 +26,7 @@ from primecli.packaging import (
     bump_patch,
     read_project,
     read_push_record,
+    refuse_secrets,
     source_hash,
     unpack_source,
     write_push_record,
@@ -55,6 +57,7 @@ def push(
     if auto_bump:
         cli.terminal.note(f"version raised to {bump_patch(root)}")
     project = read_project(root)
+    refuse_secrets(project)
     environment = _resolve(cli, project, visibility, owner)
     release = _Push(cli, project, environment, runtime or project.runtime_hint).send()
     slug = f"{environment['owner']['name']}/{environment['name']}"
@@ -132,7 +135,8 @@ class _Push:
         return str(made["wheel_id"])
 
     def _send_source(self, source: Artefact, content_hash: str, progress: Progress) -> str:
-        metadata = self.project.metadata | {"original_filename": f"{self.project.name}-{self.project.version}.tar.gz"}
+        filename = f"{self.project.name}-{self.project.version}.tar.gz"
+        metadata = self.project.metadata | {"original_filename": filename, **commit_of(self.project.root)}
         made = self.cli.client.post(f"{self.base}/versions", self._declared(source, content_hash, metadata))["data"]
         self._upload(source, made["upload_url"], progress)
         self.cli.client.post(f"{self.base}/versions/{made['version_id']}/finalize")

@@ -24,6 +24,8 @@ DIST_INFO = "demo_env-0.1.0.dist-info"
 EPOCH = (2026, 1, 1, 0, 0, 0)
 METADATA = b"Metadata-Version: 2.3\nName: demo-env\nVersion: 0.1.0\nSummary: A demo.\nRequires-Dist: verifiers>=0.4\n"
 WHEEL = b"Wheel-Version: 1.0\nGenerator: corpus\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+# In two parts, so that no scanner takes this file for a leak.
+TOKEN = b"gh" + b"p_aB3dE5gH7jK9mN1pQ3rS5tU7vW9xY1zA3bC5"
 MODULE = {"demo_env/__init__.py": b'"""A demo."""\n'}
 PYPROJECT = b'[project]\nname = "demo-env"\nversion = "0.1.0"\n'
 SOURCES = {"README.md": b"# Demo\n", "demo_env/__init__.py": b'"""A demo."""\n', "pyproject.toml": PYPROJECT}
@@ -140,6 +142,38 @@ def _with(name: str, kind: bytes = tarfile.REGTYPE, target: str = "") -> Callabl
     return lambda: source(SOURCES, (_member(name, kind, target), b""))
 
 
+def _sparse() -> bytes:
+    """A file with holes, as GNU tar writes it: type S, its map in the header, its real size behind it."""
+    member = _member("demo_env/holes.bin", tarfile.GNUTYPE_SPARSE)
+    header = bytearray(member.tobuf(tarfile.GNU_FORMAT))
+    header[386:410] = b"%011o\0%011o\0" % (0, 0)
+    header[483:495] = b"%011o\0" % 2**24
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    packed = io.BytesIO()
+    with gzip.GzipFile(filename="", fileobj=packed, mode="wb", mtime=0) as raw:
+        raw.write(bytes(header) + bytes(1024))
+    return packed.getvalue()
+
+
+def _long_header() -> bytes:
+    """Eight megabytes of comment in a header, which a reader takes into memory before it knows the member."""
+    packed = io.BytesIO()
+    member = _member("demo_env/x.py")
+    member.pax_headers = {"comment": "x" * 2**23}
+    with gzip.GzipFile(filename="", fileobj=packed, mode="wb", mtime=0) as raw:
+        raw.write(member.tobuf(tarfile.PAX_FORMAT) + bytes(1024))
+    return packed.getvalue()
+
+
+def _nested_headers() -> bytes:
+    """Thousands of headers, each of which extends the next: a reader that follows them by calling itself runs out of stack."""
+    member = _member("x")
+    member.pax_headers = {"comment": "x"}
+    extending = member.tobuf(tarfile.PAX_FORMAT)[: 2 * tarfile.BLOCKSIZE]
+    return gzip.compress(extending * 5000 + bytes(1024), mtime=0)
+
+
 def _replaced(**files: bytes) -> Callable[[], bytes]:
     return lambda: source({**SOURCES, **{name.replace("_toml", ".toml"): content for name, content in files.items()}})
 
@@ -149,6 +183,10 @@ ACCEPT: dict[str, Case] = {
     "with-folders.whl": Case(lambda: wheel(tamper=_special("demo_env/data/", stat.S_IFDIR | 0o755)), "folders have entries too"),
     "with-data-files.whl": Case(lambda: wheel({"demo_env/tasks.json": b"[1, 2, 3]\n"}), "packages bring their tasks along"),
     "single-module.whl": Case(lambda: wheel(modules={"demo_env.py": b"x = 1\n"}), "one module at the root is a package too"),
+    "marked-example.whl": Case(
+        lambda: wheel({"demo_env/docs.py": b'KEY = "' + TOKEN + b'"  # rootstock: not-a-secret\n'}),
+        "a false alarm, marked as one",
+    ),
     "plain.tar.gz": Case(source, "what `prime push` makes"),
     "with-folders.tar.gz": Case(_with("demo_env", tarfile.DIRTYPE), "folders have entries too"),
     "deep.tar.gz": Case(lambda: source({**SOURCES, "a/b/c/d/e/f.txt": b"deep\n"}), "nested data"),
@@ -201,6 +239,11 @@ REJECT: dict[str, Case] = {
     "compiled.whl": Case(lambda: wheel({"demo_env/fast.so": b""}), "native code", "compiled"),
     "shadows-json.whl": Case(lambda: wheel({"json/__init__.py": b""}), "shadows the standard library", "shadow"),
     "shadows-verifiers.whl": Case(lambda: wheel({"verifiers/__init__.py": b""}), "shadows what scores it", "shadow"),
+    "secret.whl": Case(
+        lambda: wheel({"demo_env/judge.py": b'import os\n\nKEY = "' + TOKEN + b'"\n'}),
+        "a token that every reader could use",
+        "demo_env/judge.py: line 3 holds a token of GitHub",
+    ),
     "two-modules.whl": Case(
         lambda: wheel(modules={"one/__init__.py": b"", "two/__init__.py": b""}), "which one is the environment?", "must bring"
     ),
@@ -210,6 +253,12 @@ REJECT: dict[str, Case] = {
     "hardlink.tar.gz": Case(_with("demo_env/link", tarfile.LNKTYPE, "../../etc/passwd"), "the same file as one outside", "link"),
     "device.tar.gz": Case(_with("demo_env/null", tarfile.CHRTYPE), "a device node", "device"),
     "pipe.tar.gz": Case(_with("demo_env/pipe", tarfile.FIFOTYPE), "reading it hangs", "pipe"),
+    "secret.tar.gz": Case(
+        lambda: source({**SOURCES, "demo_env/judge.py": b'KEY = "' + TOKEN + b'"\n'}), "the same, in the source", "line 1 holds"
+    ),
+    "sparse.tar.gz": Case(_sparse, "megabytes of holes in a few bytes", "sparse"),
+    "long-header.tar.gz": Case(_long_header, "megabytes in a header", "header of more than"),
+    "nested-headers.tar.gz": Case(_nested_headers, "headers upon headers", "not a readable"),
     "duplicate.tar.gz": Case(_with("pyproject.toml"), "readers disagree on which one counts", "differ only in case"),
     "bomb.tar.gz": Case(lambda: source({**SOURCES, "zeros.bin": bytes(4 * 2**20)}), "1000 to 1", "times its size"),
     "not-a-tar.tar.gz": Case(lambda: gzip.compress(b"no tar\n" * 200, mtime=0), "gzip of something else", "not a readable"),

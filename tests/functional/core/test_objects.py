@@ -112,7 +112,7 @@ def test_a_large_object_leaves_in_chunks_before_it_is_read_whole(live_origin: st
     objects.put("large", b"x" * (64 * CHUNK_BYTES))
     reads: list[int] = []
     read = sending._read
-    monkeypatch.setattr(sending, "_read", lambda file: reads.append(file.tell()) or read(file))
+    monkeypatch.setattr(sending, "_read", lambda file, left: reads.append(file.tell()) or read(file, left))
     address = live_origin + path_of(objects.signed_get_url("large", 60))
     with httpx.stream("GET", address) as answer:
         assert answer.status_code == 200 and int(answer.headers["Content-Length"]) == 64 * CHUNK_BYTES

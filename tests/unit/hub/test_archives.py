@@ -28,7 +28,7 @@ def declared_hash(data: bytes) -> str:
                 if member.isreg():
                     hashed.begin(member.name)
                     hashed.feed(archive.extractfile(member).read())
-    except (tarfile.TarError, EOFError, OSError):
+    except (tarfile.TarError, EOFError, OSError, RecursionError):
         return "0" * 64
     return hashed.hexdigest()
 

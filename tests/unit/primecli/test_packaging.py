@@ -13,11 +13,13 @@ from primecli.packaging import (
     bump_patch,
     read_project,
     read_push_record,
+    refuse_secrets,
     source_hash,
     unpack_source,
     write_push_record,
 )
 from tests.data.archives.corpus import HERE as CORPUS
+from tests.data.archives.corpus import TOKEN
 
 PYPROJECT = (
     '[project]\nname = "digit-sum"\nversion = "0.1.9"\ndependencies = ["verifiers>=0.4.0", "rich"]\nkeywords = ["digits"]\n'
@@ -81,6 +83,16 @@ def test_the_hash_does_not_see_times_order_or_what_is_not_packed(tmp_path):
         (copy / ignored).write_text("ignored")
     (copy / "digit_sum" / "link.py").symlink_to("/etc/passwd")
     assert source_hash(read_project(root)) == source_hash(read_project(copy))
+
+
+def test_a_key_in_the_source_stops_the_push_before_it_begins(tmp_path):
+    project = read_project(make_tree(tmp_path))
+    refuse_secrets(project)
+    (tmp_path / "digit_sum" / "judge.py").write_text(f"import os\nKEY = '{TOKEN.decode()}'\n")
+    with pytest.raises(CliError) as refused:
+        refuse_secrets(project)
+    assert refused.value.fields == (("digit_sum/judge.py:2", "a token of GitHub"),)
+    assert "not-a-secret" in refused.value.hint
 
 
 def test_equal_trees_give_equal_archives(tmp_path):

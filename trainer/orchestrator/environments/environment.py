@@ -75,6 +75,11 @@ class Environment:
         """Rollouts at the runner now."""
         return len(self._live)
 
+    @property
+    def requirements_lock(self) -> str:
+        """The extra dependencies of its present life, with their hashes."""
+        return self._life.requirements_lock if self._life else ""
+
     def logs(self) -> str:
         """What the environment has printed in its present life."""
         return self._life.logs() if self._life else ""

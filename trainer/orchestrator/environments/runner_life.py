@@ -46,6 +46,9 @@ class Runner(Protocol):
     @property
     def health(self) -> RunnerHealth: ...
 
+    @property
+    def requirements_lock(self) -> str: ...
+
     async def check(self) -> RunnerHealth: ...
 
     def logs(self) -> str: ...
@@ -67,6 +70,7 @@ class RunnerLife:
         self._link = Link.to_socket(runner.socket_path)
         self.client = RunnerClient(self._link)
         self.health = runner.health
+        self.requirements_lock = runner.requirements_lock
         self._runner = runner
         self._stack = stack
         self._meter = meter

@@ -81,7 +81,9 @@ def runner_starter(
 
 
 async def installed(release: ReleaseSpec, runner_dir: Path) -> ReleaseVenv:
-    """The release's venv. Raises AttemptOver with the installer's words."""
+    """The release's venv. Raises AttemptOver with the installer's words, or with the operator's where it is withheld."""
+    if release.withheld:
+        raise failed(FailureCode.ENVIRONMENT_BROKEN, f"{release.environment}@{release.version} {release.withheld}")
     try:
         return await ensure_release(runner_dir, release, fetch_wheel)
     except (ReleaseRefused, InstallFailed) as error:

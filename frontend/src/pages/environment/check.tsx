@@ -28,6 +28,12 @@ export function CheckPanel({ release }: { release: Release }) {
           ]}
         />
       </Card>
+      {state.requirements_lock && (
+        <Card title="Locked packages">
+          <p className="muted">Installed beyond the base image. Every run installs exactly these.</p>
+          <pre className="logs" tabIndex={0}>{state.requirements_lock}</pre>
+        </Card>
+      )}
       <CheckLog release={release} />
     </>
   );

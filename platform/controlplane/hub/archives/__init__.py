@@ -4,8 +4,8 @@ Each format has a module; both feed every member's name, kind and size through `
 which names the member.
 """
 
-from controlplane.hub.archives.members import ArchiveRefused
+from controlplane.hub.archives.members import ArchiveRefused, SecretFound
 from controlplane.hub.archives.source import SourceFacts, inspect_source
 from controlplane.hub.archives.wheel import WheelFacts, inspect_wheel
 
-__all__ = ["ArchiveRefused", "SourceFacts", "WheelFacts", "inspect_source", "inspect_wheel"]
+__all__ = ["ArchiveRefused", "SecretFound", "SourceFacts", "WheelFacts", "inspect_source", "inspect_wheel"]

@@ -1,11 +1,13 @@
 """Rules that hold for a member of any archive: where its name may lead, and how much there may be in all.
 
-Pure. Limits are counted on the bytes that come out, never on what a header claims.
+Pure. No member holds a key that somebody could use. Limits are counted on the bytes that come out, never on what a header claims.
 """
 
 import unicodedata
 from collections.abc import Iterator
 from typing import BinaryIO
+
+from trainer.contracts.secret_scan import Finding, SecretScan
 
 ARCHIVE_MAX_BYTES = 256 * 2**20
 UNPACKED_MAX_BYTES = 512 * 2**20
@@ -26,6 +28,14 @@ class ArchiveRefused(Exception):
     def __init__(self, member: str, reason: str) -> None:
         super().__init__(f"{member}: {reason}" if member else reason)
         self.member, self.reason = member, reason
+
+
+class SecretFound(ArchiveRefused):
+    """A file holds keys, which whoever may read the release could use."""
+
+    def __init__(self, member: str, findings: list[Finding]) -> None:
+        super().__init__(member, ", ".join(map(str, findings)))
+        self.findings = findings
 
 
 class Census:
@@ -59,15 +69,18 @@ class Census:
         self._kinds[path] = is_folder
 
     def read(self, name: str, stream: BinaryIO) -> Iterator[bytes]:
-        """A member's content in chunks, counted as it comes."""
-        size_bytes = 0
+        """A member's content in chunks, counted and searched for keys as it comes."""
+        size_bytes, secrets = 0, SecretScan()
         while chunk := stream.read(CHUNK_BYTES):
             size_bytes += len(chunk)
             self.unpacked_bytes += len(chunk)
             if size_bytes > MEMBER_MAX_BYTES:
                 raise ArchiveRefused(name, f"it unpacks to more than {MEMBER_MAX_BYTES} bytes")
             self._refuse_bomb(name)
+            secrets.feed(chunk)
             yield chunk
+        if findings := secrets.findings():
+            raise SecretFound(name, findings)
 
     def _refuse_bomb(self, name: str) -> None:
         if self.unpacked_bytes > UNPACKED_MAX_BYTES:

@@ -13,7 +13,14 @@ from packaging.version import InvalidVersion, Version
 from controlplane.hub.archives.members import UNPACKED_MAX_BYTES, ArchiveRefused, Census
 from trainer.contracts.packages import ContentHash
 
+EXTENDING = frozenset(
+    {tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK}
+)
+UNREADABLE = (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, ValueError, OverflowError, RecursionError)
+"""What the libraries raise at damaged input: endless chains of headers and numbers of any length among it."""
 KEPT_MAX_BYTES = 2**20
+EXTENDED_MAX_BYTES = 64 * 1024
+"""Of a header that extends another: long names and the like. The library reads it whole."""
 TAR_OVERHEAD_BYTES = 64 * 2**20
 """Headers, padding and long names of the largest archive that is taken."""
 
@@ -25,6 +32,17 @@ class SourceFacts:
     readme: str
     pyproject: str
     files_count: int
+
+
+class _Member(tarfile.TarInfo):
+    """A header that is looked at before what it announces is read into memory."""
+
+    def _proc_member(self, tar: tarfile.TarFile) -> tarfile.TarInfo:
+        """The library's own hook: called with each header as it stands in the file."""
+        if self.type in EXTENDING and self.size > EXTENDED_MAX_BYTES:
+            raise ArchiveRefused(self.name, f"it is a header of more than {EXTENDED_MAX_BYTES} bytes")
+        found: tarfile.TarInfo = super()._proc_member(tar)  # type: ignore[misc]
+        return found
 
 
 class _Bounded:
@@ -47,7 +65,7 @@ def inspect_source(stream: BinaryIO, size_bytes: int, *, name: str, version: str
     census, hashed, kept = Census(size_bytes), ContentHash(), dict[str, bytes]()
     files_count = 0
     try:
-        with gzip.GzipFile(fileobj=stream) as unpacked, tarfile.open(fileobj=_Bounded(unpacked), mode="r|") as archive:  # type: ignore[call-overload]
+        with gzip.GzipFile(fileobj=stream, mode="rb") as unpacked, _opened(unpacked) as archive:
             for member in archive:
                 clean = census.admit(member.name, is_folder=member.isdir())
                 _check_kind(member)
@@ -55,12 +73,16 @@ def inspect_source(stream: BinaryIO, size_bytes: int, *, name: str, version: str
                     continue
                 files_count += 1
                 _take(archive, member, clean, census, hashed, kept)
-    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise ArchiveRefused("", f"not a readable source archive: {error}") from error
     if hashed.hexdigest() != content_hash:
         raise ArchiveRefused("", f"the files hash to {hashed.hexdigest()}, the sender said {content_hash}")
     _check_pyproject(kept.get("pyproject.toml"), name, version)
     return SourceFacts(_text(kept.get("README.md", b"")), _text(kept["pyproject.toml"]), files_count)
+
+
+def _opened(unpacked: gzip.GzipFile) -> tarfile.TarFile:
+    return tarfile.open(fileobj=_Bounded(unpacked), mode="r|", tarinfo=_Member)  # type: ignore[call-overload,no-any-return]
 
 
 def _check_kind(member: tarfile.TarInfo) -> None:

@@ -11,6 +11,7 @@ import io
 import stat
 import struct
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email.message import Message
@@ -20,16 +21,25 @@ from typing import BinaryIO
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
+from controlplane.hub.archives import members
 from controlplane.hub.archives.members import ArchiveRefused, Census
 from controlplane.hub.names import module_name, module_refusal
 
 METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 ENCRYPTED = 0x1
 LOCAL_HEADER = struct.Struct("<4s5H3L2H")
-END_OF_DIRECTORY_BYTES = 22
+END_OF_DIRECTORY = struct.Struct("<4s4H2LH")
+END_OF_DIRECTORY_BYTES = END_OF_DIRECTORY.size
+COMMENT_MAX_BYTES = 2**16
+ZIP64_LOCATOR_BYTES = 20
+DIRECTORY_MAX_BYTES = 16 * 2**20
 METADATA_MAX_BYTES = 2**20
 STARTUP_NAMES = frozenset({"sitecustomize.py", "usercustomize.py", "sitecustomize", "usercustomize"})
 COMPILED = (".so", ".pyd", ".dylib", ".dll")
+UNREADABLE = (
+    zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, struct.error, EOFError, NotImplementedError, ValueError, OverflowError,
+)  # fmt: skip
+"""What the library raises at damaged input."""
 UNLISTED = frozenset({"RECORD", "RECORD.jws", "RECORD.p7s"})
 
 
@@ -48,13 +58,14 @@ def inspect_wheel(stream: BinaryIO, size_bytes: int, *, name: str, version: str,
     """Raises `ArchiveRefused` unless the wheel is safe to install and is what its sender declared."""
     census = Census(size_bytes)
     _check_filename(filename, name, version)
+    _check_directory(stream, size_bytes)
     try:
         with zipfile.ZipFile(stream) as archive:
             infos = archive.infolist()
             _check_layout(stream, size_bytes, archive, infos)
             files = _check_members(archive, infos, census)
             return _check_contents(archive, files, name=name, version=version)
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, struct.error, EOFError, NotImplementedError) as error:
+    except UNREADABLE as error:
         raise ArchiveRefused("", f"not a readable wheel: {error}") from error
 
 
@@ -67,6 +78,20 @@ def _check_filename(filename: str, name: str, version: str) -> None:
         raise ArchiveRefused(filename, f"the file name says {found} {found_version}, the sender said {name} {version}")
     if not all(tag.abi == "none" and tag.platform == "any" for tag in tags):
         raise ArchiveRefused(filename, "only pure-Python wheels (none-any) are taken")
+
+
+def _check_directory(stream: BinaryIO, size_bytes: int) -> None:
+    """How long the directory says it is, before anybody reads it into memory. What is no zip file is told by its reader."""
+    stream.seek(max(0, size_bytes - END_OF_DIRECTORY_BYTES - COMMENT_MAX_BYTES))
+    tail = stream.read(END_OF_DIRECTORY_BYTES + COMMENT_MAX_BYTES)
+    at = tail.rfind(b"PK\x05\x06")
+    if at < 0 or len(tail) - at < END_OF_DIRECTORY_BYTES:
+        return
+    _, _, _, _, count, directory_bytes, _, _ = END_OF_DIRECTORY.unpack_from(tail, at)
+    if tail[max(0, at - ZIP64_LOCATOR_BYTES) : at].startswith(b"PK\x06\x07"):
+        raise ArchiveRefused("", "it is written for archives of more than 4 GiB (zip64)")
+    if count > members.MEMBERS_MAX or directory_bytes > DIRECTORY_MAX_BYTES:
+        raise ArchiveRefused("", f"the archive has more than {members.MEMBERS_MAX} members, or a directory of endless names")
 
 
 def _check_layout(stream: BinaryIO, size_bytes: int, archive: zipfile.ZipFile, infos: list[zipfile.ZipInfo]) -> None:
