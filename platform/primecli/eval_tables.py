@@ -27,6 +27,25 @@ def quality_columns() -> list[Column]:
     ]
 
 
+def evaluation_facts(found: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """One evaluation, name and value a line."""
+    metrics, statistics = found.get("metrics") or {}, found.get("statistics") or {}
+    return [
+        ("evaluation", found["evaluation_id"]),
+        ("name", found.get("name")),
+        ("status", found["status"]),
+        ("model", found.get("model_name")),
+        ("environments", found.get("environment_names")),
+        ("group", found.get("group_id")),
+        ("rollouts", found.get("total_samples")),
+        ("reward", found.get("avg_score")),
+        ("pass@k", pass_text(statistics)),
+        ("missing", missing_text(statistics)),
+        *sorted((name, value) for name, value in metrics.items() if name not in ("reward_mean", "rollouts")),
+        ("error", found.get("error_message")),
+    ]
+
+
 def interval(found: Mapping[str, Any]) -> str | None:
     low, high = found.get("ci_low"), found.get("ci_high")
     return None if low is None or high is None else f"{low:.3f} to {high:.3f}"

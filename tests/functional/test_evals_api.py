@@ -15,6 +15,7 @@ from controlplane.hub.models import Badge
 from controlplane.pools.access import live_lease
 from controlplane.pools.bodies import store_body
 from controlplane.pools.services import proven, release_lease, take_back
+from tests.factories.adapters import make_adapter
 from tests.factories.runs import fresh, lease_evaluation, make_evaluation, make_funded_member, make_pool, make_release, make_run
 from tests.factories.teams import make_member, without_names
 from trainer.contracts.base import new_id
@@ -132,6 +133,56 @@ def test_an_agent_that_another_model_plays_is_in_the_orders(client, ann, pool):
 def test_an_unknown_model_is_named(client, ann, model):
     answer = client.post(HOSTED, hosted_body(make_release(ann)) | {"inference_model": model})
     assert answer.status_code == 404 and model in str(answer.json()["detail"])
+
+
+def test_several_models_are_a_group_that_others_may_join(client, ann, client_of):
+    body = hosted_body(make_release(ann)) | {"inference_models": ["tiny", "tiny:" + make_adapter(ann).id]}
+    body.pop("inference_model")
+    made = client.post(HOSTED, body).json()
+    assert len(made["evaluation_ids"]) == 2 and made["group_id"]
+    joined = client.post(HOSTED, hosted_body(make_release(ann)) | {"group_id": made["group_id"]}).json()
+    listed = client.get(f"{EVALUATIONS}/", {"group_id": made["group_id"]}).json()
+    assert {row["evaluation_id"] for row in listed["evaluations"]} == {*made["evaluation_ids"], joined["evaluation_id"]}
+    stranger = client_of(make_funded_member())
+    foreign = [stranger.post(HOSTED, hosted_body(make_release(ann)) | {"group_id": one}) for one in (made["group_id"], new_id())]
+    assert [answer.status_code for answer in foreign] == [404, 404]
+    assert client.post(HOSTED, body | {"inference_model": "tiny"}).status_code == 422
+    assert client.post(HOSTED, hosted_body(make_release(ann)) | {"inference_models": ["a", "a"]}).status_code == 422
+
+
+EXTERNAL = {"api_base_url": "https://models.example.com/v1", "api_key_var": "THEIR_KEY"}
+
+
+def test_an_external_models_key_is_for_the_orchestrator_and_never_for_the_sandbox(client, ann, pool):
+    options = EXTERNAL | {"custom_secrets": {"THEIR_KEY": "sk-their-own-key", "OTHER": "for the environment"}}
+    prices = {"input_usd_per_mtok": 1.0, "output_usd_per_mtok": 2.0}
+    body = hosted_body(make_release(ann), **options, prices=prices) | {"inference_model": "their/model"}
+    made = client.post(HOSTED, body).json()
+    spec = Holder(lease_evaluation(pool)).do("attempt_spec")
+    assert (spec.external.base_url, spec.external.model) == (EXTERNAL["api_base_url"], "their/model")
+    assert spec.external.api_key == "sk-their-own-key" and spec.secrets == {"OTHER": "for the environment"}
+    answer = client.get(f"{EVALUATIONS}/{made['evaluation_id']}")
+    assert answer.json()["metadata"]["prices"] == prices and b"sk-their" not in answer.content
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"api_base_url": "ftp://models.example.com"}, "api_base_url"),
+        ({"api_base_url": "http://models.example.com"}, "api_base_url"),
+        ({"api_base_url": "https://user:word@models.example.com"}, "api_base_url"),
+        ({"api_base_url": "https://169.254.169.254/latest"}, "api_base_url"),
+        ({"api_base_url": "https://[::1]/v1"}, "api_base_url"),
+        ({"api_base_url": "https://localhost:8000/v1"}, "api_base_url"),
+        ({"api_base_url": "https://[oops/v1"}, "api_base_url"),
+        (EXTERNAL, "api_key_var"),
+        ({"api_key_var": "THEIR_KEY"}, "api_key_var"),
+        ({"api_base_url": EXTERNAL["api_base_url"], "seats": {"user": {"model": {"name": "tiny"}}}}, "seats"),
+    ],
+)
+def test_an_address_or_a_key_that_will_not_do_is_named(client, ann, options, field):
+    answer = client.post(HOSTED, hosted_body(make_release(ann), **options))
+    assert answer.status_code == 422 and answer.json()["detail"][0]["loc"] == ["body", "eval_config", field], answer.content
 
 
 def test_an_unknown_environment_a_red_one_and_an_empty_wallet_start_nothing(client, ann, client_of):

@@ -88,6 +88,8 @@ class FailureCode(StrEnum):
     TRAINER_REFUSED = "trainer_refused"
     TRAINER_UNREACHABLE = "trainer_unreachable"
     INFERENCE_UNREACHABLE = "inference_unreachable"
+    MODEL_REFUSED = "model_refused"
+    """An external model's server refuses the key, the model's name or the account."""
     NON_FINITE = "non_finite"
     DIVERGING = "diverging"
     """The run falls apart; also an incident's code, where the run goes on."""

@@ -58,6 +58,16 @@ class ServedModel(Wire):
     adapter_digest: Sha256 | None = None
 
 
+class ExternalModel(Wire):
+    """A model behind somebody else's API: `model` is its name there. `base_url` is what `/chat/completions` is appended to. The
+    key is for the orchestrator alone and never in `AttemptSpec.secrets`. `may_be_private`: the address may be in our network."""
+
+    base_url: str
+    model: str
+    api_key: str = Field(default="", repr=False)
+    may_be_private: bool = False
+
+
 class ReplayStep(Wire):
     step: int
     rollouts_count: Annotated[int, Field(ge=0)]
@@ -99,6 +109,8 @@ class AttemptSpec(Wire):
     run: RunConfig | None = None
     eval: EvalConfig | None = None
     served_model: ServedModel | None = None
+    external: ExternalModel | None = None
+    """Of an evaluation: who answers instead of the pool."""
     done: list[tuple[int, int]] = []
     """Of an evaluation: the (task, number of the rollout) pairs that earlier attempts have settled."""
     releases: list[ReleaseSpec]

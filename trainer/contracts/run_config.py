@@ -383,7 +383,10 @@ class EvalConfig(Wire):
 
     environment: EnvironmentRef
     model: str
-    """Served name: a base model, or `base:adapter_id`."""
+    """Served name: a base model, or `base:adapter_id`; with `api_base_url`, the model's name there."""
+    api_base_url: str | None = None
+    api_key_var: str | None = None
+    """The secret that holds the key."""
     num_examples: Annotated[int, Field(ge=-1, le=100_000)] = 32
     rollouts_per_example: Annotated[int, Field(ge=1, le=2048)] = 1
     max_tokens: Annotated[int, Field(ge=1, le=32_768)] = 512

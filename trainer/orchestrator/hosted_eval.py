@@ -1,4 +1,4 @@
-"""A hosted evaluation: one environment, one served model, so many rollouts of each example.
+"""A hosted evaluation: one environment, one model of ours or behind an API outside, so many rollouts of each example.
 
 Knows the order of an evaluation. Refuses to train, and to sum up: earlier attempts may have done a part, and the control plane
 holds it all. Rollouts are reported a few at a time and charged under their own (task, number), so that an attempt goes on where a
@@ -7,13 +7,16 @@ lost one ended and charges nothing twice.
 
 import asyncio
 import time
+from functools import partial
 from pathlib import Path
 
 from trainer.contracts.events import Component, FailureCode
-from trainer.contracts.internal import Finish, ServedModel, UsageBatch, UsageIn
+from trainer.contracts.internal import ExternalModel, Finish, ServedModel, UsageBatch, UsageIn
 from trainer.contracts.rollouts import RolloutSampling
 from trainer.contracts.run_config import EvalConfig
 from trainer.orchestrator.attempt.endings import AttemptOver, ending_of, failed
+from trainer.orchestrator.engines.external import ExternalGate, external_gate, external_policy
+from trainer.orchestrator.engines.gate import EngineGate
 from trainer.orchestrator.engines.policies import Policy
 from trainer.orchestrator.engines.publishing import load_served
 from trainer.orchestrator.engines.seats import load_seats, seat_models
@@ -47,7 +50,8 @@ class Evaluation:
         self._config = config
         self._served = served
         self._engines = place.engines()
-        self._gate = place.gate(self._engines)
+        self._external = place.spec.external
+        self._gate = self._gate_to(self._external)
         self._settled_count = 0
         self._has_succeeded = bool(place.spec.done)
         self._first_error = "no rollout ran"
@@ -69,19 +73,30 @@ class Evaluation:
         )
         place.environments = {self._environment.name: self._environment}
 
+    def _gate_to(self, external: ExternalModel | None) -> EngineGate:
+        if external is None:
+            return self._place.gate(self._engines)
+        return external_gate(external, partial(self._place.reporter.incident, component=Component.ENGINE))
+
     async def work(self) -> None:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._owner(), name="owner")
             self._place.phase("starting the environment", Component.SANDBOX)
             await self._environment.start()
             artifacts, policies = Path(self._place.pool.artifact_root), self._place.policies
-            policy = await load_served(self._served, artifacts, self._engines)
+            policy = await self._policy(artifacts)
             policies.publish(policy)
             await load_seats(self._place.spec.seats, artifacts, engines=self._engines, policies=policies)
             tasks.create_task(self._environment.supervise(), name="supervise")
             tasks.create_task(self._watch().run(), name="watch")
             tasks.create_task(self._deadline(), name="deadline")
+            tasks.create_task(self._refusal(), name="refusal")
             tasks.create_task(self._evaluate(policy), name="evaluate")
+
+    async def _policy(self, artifacts: Path) -> Policy:
+        if self._external is not None:
+            return external_policy(self._external)
+        return await load_served(self._served, artifacts, self._engines)
 
     async def wind_up(self, ending: AttemptOver) -> Finish:
         """However it ended, what was done is kept."""
@@ -109,6 +124,7 @@ class Evaluation:
             gate=self._gate,
             on_end=self._note_progress,
             done=frozenset(self._place.spec.done),
+            is_metered=self._external is None,
         )
         total, before = len(evaluation.tasks) * config.rollouts_per_example, len(evaluation.done)
         past = f", {before} of them are there" if before else ""
@@ -166,6 +182,12 @@ class Evaluation:
         minutes = self._config.timeout_minutes
         await asyncio.sleep(60.0 * minutes)
         raise failed(FailureCode.STALLED, f"the evaluation took longer than timeout_minutes = {minutes}")
+
+    async def _refusal(self) -> None:
+        """A server outside that refuses for good ends the evaluation: every other rollout would fail the same way."""
+        if isinstance(self._gate, ExternalGate):
+            await self._gate.refused.wait()
+            raise failed(FailureCode.MODEL_REFUSED, f"the model's server refuses: {self._gate.refusal}")
 
     async def _owner(self) -> None:
         await self._place.desire.changed.wait()

@@ -35,6 +35,8 @@ from trainer.orchestrator.proxy.sessions import SessionBook
 from trainer.orchestrator.proxy.token_texts import TokenTexts
 from trainer.orchestrator.transport.link import Link
 
+EXTERNAL_CONTEXT_TOKENS = 1 << 24
+"""Nobody tells us; the server outside knows its own limit."""
 Starter = Callable[..., StartRunner]
 """The shape of `runner_starter`."""
 
@@ -105,6 +107,8 @@ class Workplace:
         return EngineGate(link, engines, partial(self.reporter.incident, component=Component.ENGINE))
 
     def pins(self, *, temperature: float, max_tokens: int) -> Pins:
+        if self.spec.external is not None:
+            return Pins(self.spec.team_id, temperature, max_tokens, EXTERNAL_CONTEXT_TOKENS, pictures=True)
         model = self.spec.base_model
         context_tokens = model.context_tokens
         return Pins(self.spec.team_id, temperature, min(max_tokens, context_tokens), context_tokens, model.reads_pictures)

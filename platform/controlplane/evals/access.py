@@ -28,6 +28,12 @@ def access_evaluations(actor: Actor, ids: list[str]) -> list[Evaluation]:
     return [found[evaluation_id] for evaluation_id in ids]
 
 
+def access_group(actor: Actor, group_id: str) -> None:
+    """Raises NotFound for a group that the actor's team has not."""
+    if not Evaluation.objects.filter(team=actor.team, group_id=group_id, deleted_at__isnull=True).exists():
+        raise NotFound(f"There is no group '{group_id}'.", hint="Leave group_id out: several models make a group of their own.")
+
+
 def _absent(evaluation_id: str) -> NotFound:
     return NotFound(f"There is no evaluation '{evaluation_id}'.", hint="`prime eval list` shows yours.")
 

@@ -40,7 +40,9 @@ class EvaluationsView(ApiView):
     def get(self, request: Request) -> Response:
         """The evaluations of the team, newest first."""
         query = read_query(request, EvaluationsQuery)
-        rows = queries.evaluations_of(request.user, name=query.environment_name, environment_id=query.environment_id)
+        rows = queries.evaluations_of(
+            request.user, name=query.environment_name, environment_id=query.environment_id, group_id=query.group_id
+        )
         page = [render_evaluation(row) for row in rows[query.skip : query.skip + query.limit]]
         return render(EvaluationPage(evaluations=page, total=rows.count(), skip=query.skip, limit=query.limit))
 
@@ -121,10 +123,10 @@ class HostedView(ApiView):
 
     @extend_schema(operation_id="hosted_evaluations_create", request=HostedRequest, responses=HostedAnswer)
     def post(self, request: Request) -> Response:
-        """Evaluate a model on one or more environments here."""
+        """Evaluate one model or several on one or more environments here."""
         made = services.start_hosted(actor=request.user, request=read_body(request, HostedRequest))
-        ids = [evaluation.id for evaluation in made]
-        return render(HostedAnswer(evaluation_id=ids[0], evaluation_ids=ids, status=made[0].status))
+        ids, group_id = [evaluation.id for evaluation in made], made[0].group_id or None
+        return render(HostedAnswer(evaluation_id=ids[0], evaluation_ids=ids, group_id=group_id, status=made[0].status))
 
 
 class HostedLogsView(ApiView):

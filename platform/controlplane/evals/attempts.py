@@ -5,6 +5,7 @@ from typing import Any
 from controlplane.core.errors import Invalid
 from controlplane.core.sealing import unseal
 from controlplane.evals import access, lifecycle
+from controlplane.evals.external import external_of
 from controlplane.evals.history import append_event, save_history
 from controlplane.evals.models import Evaluation, EvaluationEvent
 from controlplane.evals.samples import reported_row, settled_pairs, store_samples
@@ -37,6 +38,8 @@ class EvalSubject:
         return access.lock_evaluation(subject_id)
 
     def attempt_spec(self, row: Evaluation, lease: Lease) -> AttemptSpec:
+        secrets = unseal(row.sealed_secrets)
+        external = external_of(row, secrets)
         return AttemptSpec(
             **orders_of(lease),
             base_model=load_catalogue()[row.base_model],
@@ -45,7 +48,8 @@ class EvalSubject:
             done=settled_pairs(row),
             seats=[row.seats] if row.seats else [],
             releases=[release_spec(release_by_id(row.release_id))],
-            secrets=unseal(row.sealed_secrets),
+            external=external,
+            secrets=secrets,
         )
 
     def billed_model(self, row: Evaluation) -> str:

@@ -35,6 +35,8 @@ class Evaluation(TenantModel):
     eval_type = models.CharField(max_length=16, default="environment")
     is_hosted = models.BooleanField(default=False)
     model_name = models.CharField(max_length=255, blank=True, default="")
+    group_id = models.CharField(max_length=25, blank=True, default="")
+    """What was started together, to be compared: evaluations of one group carry the same id."""
     environment_ids = models.JSONField(default=list)
     environment_names = models.JSONField(default=list)
     dataset = models.CharField(max_length=255, blank=True, default="")
@@ -76,6 +78,7 @@ class Evaluation(TenantModel):
         indexes = [
             models.Index(fields=["team", "-created_at"], name="evaluation_by_team"),
             models.Index(fields=["status", "eligible_at"], name="evaluation_by_status"),
+            models.Index(fields=["group_id"], condition=~Q(group_id=""), name="evaluation_by_group"),
         ]
 
     def __str__(self) -> str:

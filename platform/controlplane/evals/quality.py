@@ -1,7 +1,7 @@
 """Quality against dollars and seconds: what an evaluation's answers cost, how long they took, and which models nobody beats.
 
-Knows where a cost comes from: the bill of a hosted evaluation, or usage times the stated prices where somebody else was paid, and
-none where neither is known. Refuses to guess a price.
+Knows where a cost comes from: our bill, and usage times the stated prices where somebody else was paid; none where that is not
+known. Refuses to guess a price.
 """
 
 from collections.abc import Sequence
@@ -27,12 +27,14 @@ class Cost:
 
 def costs_of(evaluations: Sequence[Evaluation]) -> dict[str, Cost]:
     """By evaluation; absent where nobody knows."""
-    ours = [row.id for row in evaluations if row.is_hosted and not prices_of(row)]
-    bills = subject_totals("eval", ours)
-    found = {row_id: Cost(bills.get(row_id, 0), "bill") for row_id in ours}
+    bills = subject_totals("eval", [row.id for row in evaluations if row.is_hosted])
+    found = {}
     for row in evaluations:
+        billed = bills.get(row.id, 0)
         if prices := prices_of(row):
-            found[row.id] = Cost(_priced(row, *prices), "prices")
+            found[row.id] = Cost(_priced(row, *prices) + billed, "prices")
+        elif row.is_hosted and not (row.config or {}).get("api_base_url"):
+            found[row.id] = Cost(billed, "bill")
     return found
 
 

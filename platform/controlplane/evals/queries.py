@@ -16,13 +16,16 @@ from controlplane.teams.actors import Actor
 LOG_LINES_MAX = 10_000
 
 
-def evaluations_of(actor: Actor, *, name: str = "", environment_id: str = "") -> QuerySet[Evaluation]:
-    """The team's evaluations, newest first; only those of one environment where it is named (`owner/name`) or identified."""
+def evaluations_of(actor: Actor, *, name: str = "", environment_id: str = "", group_id: str = "") -> QuerySet[Evaluation]:
+    """The team's evaluations, newest first; only those of one environment where it is named (`owner/name`) or identified, and of
+    one group."""
     rows = Evaluation.objects.filter(team=actor.team, deleted_at__isnull=True)
     if name:
         rows = rows.filter(environment_names__contains=[name])
     if environment_id:
         rows = rows.filter(environment_ids__contains=[environment_id])
+    if group_id:
+        rows = rows.filter(group_id=group_id)
     return rows.order_by("-created_at", "-id")
 
 

@@ -1,10 +1,11 @@
 """The body of `POST /hosted-evaluations`: the public client's spelling, with the limits of contracts.EvalConfig."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from controlplane.core.schemas import Body
+from trainer.contracts.base import PublicId
 from trainer.contracts.run_config import SEATS_MAX, Seat, SeatName, SecretName, SecretValue
 
 
@@ -13,6 +14,7 @@ def _refuse_when_set(value: Any) -> None:
         raise ValueError("this installation does not serve this option; leave it out")
 
 
+MODELS_MAX = 8
 Unserved = Annotated[Any, AfterValidator(_refuse_when_set)]
 """An option of the public client that means something we do not do: accepted while switched off, refused by name otherwise."""
 
@@ -29,6 +31,11 @@ class WithoutNulls(Body):
 class SamplingArgs(WithoutNulls):
     max_tokens: Annotated[int, Field(ge=1, le=32_768)] = 512
     temperature: Annotated[float, Field(ge=0, le=5)] = 1.0
+
+
+class Prices(Body):
+    input_usd_per_mtok: Annotated[float, Field(ge=0, lt=1e6)]
+    output_usd_per_mtok: Annotated[float, Field(ge=0, lt=1e6)]
 
 
 class EvalOptions(WithoutNulls):
@@ -49,20 +56,40 @@ class EvalOptions(WithoutNulls):
     independent_scoring: Unserved = None
     headers: Unserved = None
     extra_env_kwargs: Unserved = None
-    api_client_type: Unserved = None
-    api_base_url: Unserved = None
-    api_key_var: Unserved = None
+    api_client_type: Literal["openai_chat_completions"] | None = None
+    api_base_url: Annotated[str, Field(max_length=500)] | None = None
+    """Evaluate the model of this name behind this address, to which `/chat/completions` is appended, instead of one of ours."""
+    api_key_var: SecretName | None = None
+    """The secret that holds the key for it. It is used outside the sandbox alone."""
+    prices: Prices | None = None
+    """What the external model costs, for quality against dollars."""
     allow_sandbox_access: Unserved = None
     allow_instances_access: Unserved = None
     allow_tunnel_access: Unserved = None
 
 
 class HostedRequest(WithoutNulls):
-    """Each environment, named by id or `owner/name`, with or without `@version`, becomes an evaluation of its own."""
+    """Each environment, named by id or `owner/name`, with or without `@version`, becomes an evaluation for each model."""
 
     environment_ids: Annotated[list[str], Field(min_length=1, max_length=16)]
-    inference_model: Annotated[str, Field(min_length=1, max_length=255)]
+    inference_model: Annotated[str, Field(min_length=1, max_length=255)] | None = None
+    inference_models: Annotated[list[Annotated[str, Field(min_length=1, max_length=255)]], Field(max_length=MODELS_MAX)] = []
+    """Several at once, instead of `inference_model`: each becomes an evaluation of its own, all of one group."""
+    group_id: PublicId | None = None
+    """The group that they join; without it, several evaluations make a new one."""
     eval_config: EvalOptions = EvalOptions()
     name: Annotated[str, Field(min_length=1, max_length=255)] | None = None
     force: bool = False
     """Evaluate a release that failed its check, to see it fail."""
+
+    @property
+    def models(self) -> list[str]:
+        return self.inference_models or ([self.inference_model] if self.inference_model else [])
+
+    @model_validator(mode="after")
+    def _names_models_once(self) -> Self:
+        if bool(self.inference_model) == bool(self.inference_models):
+            raise ValueError("name the model in inference_model, or several in inference_models")
+        if len(set(self.inference_models)) != len(self.inference_models):
+            raise ValueError("inference_models names a model twice")
+        return self

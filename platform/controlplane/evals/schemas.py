@@ -20,6 +20,7 @@ class EvaluationsQuery(Query):
     limit: Annotated[int, Field(ge=1, le=100)] = 50
     environment_name: str = ""
     environment_id: str = ""
+    group_id: str = ""
 
 
 class SamplesQuery(Query):
@@ -80,6 +81,7 @@ class EvaluationAnswer(Answer):
     eval_type: str
     is_hosted: bool
     model_name: str
+    group_id: str | None
     environment_ids: list[str]
     environment_names: list[str]
     run_id: str | None
@@ -155,10 +157,11 @@ class EvaluationPage(Answer):
 
 
 class HostedAnswer(Answer):
-    """`evaluation_id` is the first of `evaluation_ids`, one per environment."""
+    """`evaluation_id` is the first of `evaluation_ids`, one per environment and model. Several are one group."""
 
     evaluation_id: str
     evaluation_ids: list[str]
+    group_id: str | None
     status: str
 
 
@@ -204,6 +207,7 @@ def render_evaluation(row: Evaluation) -> EvaluationAnswer:
         eval_type=row.eval_type,
         is_hosted=row.is_hosted,
         model_name=row.model_name,
+        group_id=row.group_id or None,
         environment_ids=row.environment_ids,
         environment_names=row.environment_names,
         run_id=row.run_id,

@@ -11,6 +11,7 @@ from controlplane.core.clock import now
 from controlplane.core.errors import Conflict, Invalid
 from controlplane.core.sealing import seal
 from controlplane.evals import access, lifecycle
+from controlplane.evals.external import check_external
 from controlplane.evals.history import append_event, move, save_history
 from controlplane.evals.models import EvalStatus, Evaluation
 from controlplane.evals.request import HostedRequest
@@ -20,14 +21,16 @@ from controlplane.evals.scores import scores_of
 from controlplane.evals.states import is_terminal
 from controlplane.hub.access import environment_by_id, resolve_release
 from controlplane.hub.models import Release
-from controlplane.pools.access import live_lease, pool_for_model
+from controlplane.pools.access import any_pool, live_lease, pool_for_model
 from controlplane.pools.errors import NoPool
 from controlplane.pools.models import Pool
 from controlplane.runs.access import access_run
 from controlplane.runs.seats import players_of
 from controlplane.teams.actors import Actor
+from trainer.contracts.base import new_id
 from trainer.contracts.eval_statistics import mean_estimate
 from trainer.contracts.events import EventKind
+from trainer.contracts.internal import ServedModel
 from trainer.contracts.run_config import EnvironmentRef, EvalConfig
 
 SCHEDULE_TASK = "evals.schedule_evaluations"
@@ -35,15 +38,33 @@ PUSHED_SAMPLES_MAX = 1_000_000
 
 
 def start_hosted(*, actor: Actor, request: HostedRequest) -> list[Evaluation]:
-    """Queue one evaluation per environment: all of them, or none."""
+    """Queue one evaluation per environment and model: all of them, or none. Several are one group."""
     require_funds(actor.team)
-    resolved = resolve_served_model(actor, request.inference_model)
-    pool = _pool_of(resolved.base.id)
+    check_external(request.eval_config)
     releases = [resolve_release(actor, name, forced=request.force) for name in request.environment_ids]
-    players = players_of(actor, request.eval_config.seats, resolved.base.id, ("body", "eval_config", "seats"))
-    answering = {"base_model": resolved.base.id, "served_model": resolved.served.model_dump(mode="json"), "seats": players}
+    answering = {model: _answering(actor, request, model) for model in request.models}
+    group_id = _group_of(actor, request, len(releases) * len(answering))
     with transaction.atomic():
-        return [_insert_hosted(actor, request, release, pool, answering) for release in releases]
+        return [
+            _insert_hosted(actor, request, release, model, fields | {"group_id": group_id})
+            for release in releases
+            for model, fields in answering.items()
+        ]
+
+
+def _answering(actor: Actor, request: HostedRequest, model: str) -> dict[str, Any]:
+    """The fields that say who speaks, and whose place the evaluation takes meanwhile."""
+    if request.eval_config.api_base_url is not None:
+        pool = any_pool()
+        served = ServedModel(engine_name=model)
+        return {"base_model": pool.base_model, "served_model": served.model_dump(mode="json"), "pool": pool}
+    resolved = resolve_served_model(actor, model)
+    return {
+        "base_model": resolved.base.id,
+        "served_model": resolved.served.model_dump(mode="json"),
+        "seats": players_of(actor, request.eval_config.seats, resolved.base.id, ("body", "eval_config", "seats")),
+        "pool": _pool_of(resolved.base.id),
+    }
 
 
 def _pool_of(base_model: str) -> Pool:
@@ -53,22 +74,28 @@ def _pool_of(base_model: str) -> Pool:
         raise Invalid(("body", "inference_model"), f"no pool of this installation runs {base_model!r}") from None
 
 
-def _insert_hosted(actor: Actor, request: HostedRequest, release: Release, pool: Pool, answering: dict[str, Any]) -> Evaluation:
-    """`answering`: the fields that say which weights speak."""
-    slug = release.environment.slug
+def _group_of(actor: Actor, request: HostedRequest, count: int) -> str:
+    if request.group_id is not None:
+        access.access_group(actor, request.group_id)
+        return request.group_id
+    return new_id() if count > 1 else ""
+
+
+def _insert_hosted(actor: Actor, request: HostedRequest, release: Release, model: str, fields: dict[str, Any]) -> Evaluation:
+    """`fields`: who speaks, and the group."""
+    slug, prices = release.environment.slug, request.eval_config.prices
     evaluation = Evaluation.objects.create(
         team=actor.team,
         created_by=actor.user,
-        name=request.name or f"{slug}@{release.version} with {request.inference_model}"[:255],
+        name=request.name or f"{slug}@{release.version} with {model}"[:255],
         is_hosted=True,
-        model_name=request.inference_model,
+        model_name=model,
         environment_ids=[release.environment_id],
         environment_names=[slug],
-        metadata={"version": release.version},
-        config=_config_of(request, release).model_dump(mode="json"),
-        **answering,
+        metadata={"version": release.version} | ({"prices": prices.model_dump()} if prices else {}),
+        config=_config_of(request, release, model).model_dump(mode="json"),
+        **fields,
         release_id=release.pk,
-        pool=pool,
         sealed_secrets=seal(request.eval_config.custom_secrets),
     )
     append_event(evaluation, EventKind.STATE, {"state": EvalStatus.PENDING, "reason": "accepted"})
@@ -77,13 +104,15 @@ def _insert_hosted(actor: Actor, request: HostedRequest, release: Release, pool:
     return evaluation
 
 
-def _config_of(request: HostedRequest, release: Release) -> EvalConfig:
+def _config_of(request: HostedRequest, release: Release, model: str) -> EvalConfig:
     options = request.eval_config
     return EvalConfig(
         environment=EnvironmentRef(
             id=release.environment.slug, version=release.version, args=options.env_args, seats=options.seats
         ),
-        model=request.inference_model,
+        model=model,
+        api_base_url=options.api_base_url,
+        api_key_var=options.api_key_var,
         num_examples=options.num_examples,
         rollouts_per_example=options.rollouts_per_example,
         max_tokens=options.sampling_args.max_tokens,

@@ -42,6 +42,14 @@ def pool_for_model(base_model: str) -> Pool:
     return pool
 
 
+def any_pool() -> Pool:
+    """For work that needs a place to run and no model of ours; `NoPool` where there is none at all."""
+    pool = Pool.objects.filter(eval_slots__gt=0).order_by("created_at").first()
+    if pool is None:
+        raise NoPool("any model")
+    return pool
+
+
 def lock_pool(pool_id: str) -> Pool:
     """For schedulers: who holds this row decides alone what the pool's free places go to."""
     return Pool.objects.select_for_update(no_key=True).get(id=pool_id)

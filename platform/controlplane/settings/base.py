@@ -21,6 +21,7 @@ ARTIFACT_ROOT = _env.artifact_root
 RUNNER_DIR = _env.runner_dir
 LOG_DIR = _env.log_dir
 SANDBOX_BACKEND = _env.sandbox_backend
+PRIVATE_MODELS = _env.private_models
 KEY_REQUESTS_PER_MINUTE = _env.key_requests_per_minute
 TEAM_REQUESTS_PER_MINUTE = _env.team_requests_per_minute
 INFERENCE_REQUESTS_PER_MINUTE = _env.inference_requests_per_minute

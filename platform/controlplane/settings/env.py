@@ -85,6 +85,12 @@ class Environment(BaseModel):
         description="What holds tenant code: `auto`, `bubblewrap` or `docker`.",
     )
 
+    private_models: bool = Field(
+        False,
+        alias="ROOTSTOCK_PRIVATE_MODELS",
+        description="Whether evaluations may call models by `http://` and at addresses inside this installation's network.",
+    )
+
     @classmethod
     def read(cls, variables: Mapping[str, str]) -> Self:
         """Parse the variables. An empty one counts as missing.

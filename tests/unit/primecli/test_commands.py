@@ -265,6 +265,50 @@ class TestEval:
         done = server.run("eval", "run", "ada/x", "-m", "tiny", "--follow")
         assert done.exit_code == 6 and "no funds" in done.stderr
 
+    def test_several_models_are_one_group_with_a_table_at_the_end(self, server):
+        ids = ["c" + "a" * 24, "c" + "b" * 24]
+        server.routes["POST", "/api/v1/hosted-evaluations"] = {
+            "evaluation_id": ids[0],
+            "evaluation_ids": ids,
+            "group_id": "cgroup",
+        }
+        for eval_id, status in zip(ids, ("COMPLETED", "FAILED"), strict=True):
+            over = {"evaluation_id": eval_id, "status": status, "model_name": eval_id[-1], "error_message": "refused"}
+            server.routes["GET", f"/api/v1/evaluations/{eval_id}"] = over
+        quality = {"mean": 0.5, "cost_usd": 0.1, "cost_per_sample_usd": 0.01, "duration_median_s": 1.0, "best_for_cost": True}
+        rows = [
+            {"evaluation": {"evaluation_id": one, "status": "COMPLETED", "model_name": one[-1]}, "quality": quality}
+            for one in ids
+        ]
+        server.routes["GET", "/api/v1/evaluations/compare"] = {"evaluations": rows, "pairs": [], "notes": []}
+        done = server.run("eval", "run", "ada/x", "-m", "a, b", "--group", "cgroup", "-f")
+        assert server.body(0)["inference_models"] == ["a", "b"] and server.body(0)["group_id"] == "cgroup"
+        assert done.exit_code == 6 and "the evaluation of b ended FAILED: refused" in done.stderr
+        assert "$0.01" in done.stdout and f"/evaluations/compare?ids={ids[0]},{ids[1]}" in done.stderr
+
+    def test_an_external_models_key_comes_from_the_shell_and_goes_as_a_secret(self, server):
+        server.routes["POST", "/api/v1/hosted-evaluations"] = {"evaluation_id": "ceval"}
+        options = [
+            "eval",
+            "run",
+            "ada/x",
+            "-m",
+            "gpt",
+            "--api-base-url",
+            "https://api.example.com/v1",
+            "--api-key-var",
+            "THEIR_KEY",
+        ]
+        prices = ["--price-input", "1", "--price-output", "4"]
+        assert server.run(*options, *prices, THEIR_KEY="sk-1").exit_code == 0
+        sent = server.body(0)["eval_config"]
+        assert (sent["api_base_url"], sent["api_key_var"]) == ("https://api.example.com/v1", "THEIR_KEY")
+        assert sent["custom_secrets"] == {"THEIR_KEY": "sk-1"}
+        assert sent["prices"] == {"input_usd_per_mtok": 1.0, "output_usd_per_mtok": 4.0}
+        refused = server.run(*options, THEIR_KEY="")
+        assert refused.exit_code == 2 and "THEIR_KEY is not set" in refused.output
+        assert server.run(*options, "--price-input", "1", THEIR_KEY="sk-1").exit_code == 2
+
     def test_arguments_that_are_no_object_are_refused(self, server):
         assert server.run("eval", "run", "ada/x", "-m", "tiny", "--env-args", "[1]").exit_code == 2
 

@@ -27,8 +27,8 @@ class EngineAway(Exception):
     """No answer within the patience; the text says what was tried last."""
 
 
-class _Trouble(Exception):
-    """One try failed."""
+class Trouble(Exception):
+    """One try failed; the next may do better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,11 @@ class EngineGate:
         """The engine's whole answer to one call: a success or a refusal of the request (4xx). Raises EngineAway."""
 
         async def call() -> EngineReply:
-            answer = await self._opened(path, content, policy)
+            answer = await self.opened(path, content, policy)
             try:
                 return EngineReply(answer.status, await answer.read(REPLY_BYTES_MAX))
             except LinkError as error:
-                raise _Trouble(str(error)) from error
+                raise Trouble(str(error)) from error
             finally:
                 answer.close()
 
@@ -68,14 +68,14 @@ class EngineGate:
 
     async def open(self, path: str, content: bytes, policy: Policy) -> Answer:
         """As `ask`, with the body still to be read; the caller closes it."""
-        return await self._persist(lambda: self._opened(path, content, policy))
+        return await self._persist(lambda: self.opened(path, content, policy))
 
     async def _persist(self, call: Callable[[], Awaitable[T]]) -> T:
         backoff = Backoff(give_up_s=self.patience_s)
         while True:
             try:
                 answered = await call()
-            except _Trouble as trouble:
+            except Trouble as trouble:
                 self._away(str(trouble))
                 if not await backoff.wait():
                     raise EngineAway(str(trouble)) from trouble
@@ -83,12 +83,12 @@ class EngineGate:
             self._answered()
             return answered
 
-    async def _opened(self, path: str, content: bytes, policy: Policy) -> Answer:
-        """Raises _Trouble for what may be better the next time."""
+    async def opened(self, path: str, content: bytes, policy: Policy) -> Answer:
+        """One try. Raises Trouble for what may be better the next time."""
         try:
             answer = await self.link.send("POST", path, content)
         except LinkError as error:
-            raise _Trouble(str(error)) from error
+            raise Trouble(str(error)) from error
         forgotten = answer.status == 404 and policy.path is not None and self.engines is not None
         if not forgotten and answer.status < 500 and answer.status != 429:
             return answer
@@ -100,14 +100,14 @@ class EngineGate:
             answer.close()
         if forgotten and self.engines is not None:
             await self._reload(self.engines, policy)
-        raise _Trouble(f"the engine answered {answer.status}: {text[:300]}")
+        raise Trouble(f"the engine answered {answer.status}: {text[:300]}")
 
     async def _reload(self, engines: Engines, policy: Policy) -> None:
         self._away(f"an engine has forgotten {policy.engine_name}; loading it again")
         try:
             await engines.reload(policy)
         except AttemptOver as error:
-            raise _Trouble(error.message) from error
+            raise Trouble(error.message) from error
 
     def _away(self, problem: str) -> None:
         if self.away_since_s is None:

@@ -40,6 +40,8 @@ class EvalPass:
     gate: EngineGate
     on_end: Callable[[], None] = lambda: None
     done: frozenset[tuple[int, int]] = frozenset()
+    is_metered: bool = True
+    """Whether its tokens are ours to bill."""
 
     async def run(self, sessions: SessionBook, on_rollout: OnRollout) -> None:
         """Drive all that is not done, task by task."""
@@ -68,7 +70,8 @@ class EvalPass:
             if outcome.state != "infrastructure":
                 break
         state = outcome.state
-        return Accounted(rollout, state, trained=False, staleness=0, billed=state == "ok" or state in TENANT_FAULTS)
+        is_billed = self.is_metered and (state == "ok" or state in TENANT_FAULTS)
+        return Accounted(rollout, state, trained=False, staleness=0, billed=is_billed)
 
     async def _rolled(self, rollout: Rollout, sessions: SessionBook) -> RolloutOutcome:
         request = RolloutRequest(

@@ -1,0 +1,64 @@
+"""Models behind somebody else's API: which addresses and keys an evaluation may name, and what its orchestrator is told of them.
+
+Knows the rules for an address. Refuses to call anything: who connects checks once more where the name leads.
+"""
+
+import ipaddress
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+from controlplane.core.errors import Invalid
+from controlplane.evals.models import Evaluation
+from controlplane.evals.request import EvalOptions
+from trainer.contracts.internal import ExternalModel
+
+AT = ("body", "eval_config")
+
+
+def check_external(options: EvalOptions) -> None:
+    """Raises Invalid (422) naming what is wrong with the address or the key."""
+    if options.api_base_url is None:
+        if options.api_key_var is not None:
+            raise Invalid((*AT, "api_key_var"), "goes with api_base_url")
+        return
+    _check_address(options.api_base_url)
+    if options.seats:
+        raise Invalid((*AT, "seats"), "an external model plays every agent; leave the seats out")
+    if options.api_key_var is not None and options.api_key_var not in options.custom_secrets:
+        message = f"there is no secret {options.api_key_var}; send it in custom_secrets"
+        raise Invalid((*AT, "api_key_var"), message)
+
+
+def _check_address(url: str) -> None:
+    loc = (*AT, "api_base_url")
+    try:
+        parts = urlsplit(url)
+        named = (parts.hostname, parts.port)[0]
+    except ValueError:
+        raise Invalid(loc, "not an address") from None
+    schemes = ("https", "http") if settings.PRIVATE_MODELS else ("https",)
+    if parts.scheme not in schemes or not named:
+        raise Invalid(loc, f"an address begins with {' or '.join(f'{scheme}://' for scheme in schemes)} and names a host")
+    if parts.username or parts.password or parts.query or parts.fragment or not url.isascii() or any(c.isspace() for c in url):
+        raise Invalid(loc, "an address has no user, query, fragment or space; the key comes from api_key_var")
+    if not settings.PRIVATE_MODELS and _is_private(named):
+        raise Invalid(loc, "an address inside this installation's own network")
+
+
+def _is_private(host: str) -> bool:
+    try:
+        return not ipaddress.ip_address(host).is_global
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def external_of(evaluation: Evaluation, secrets: dict[str, str]) -> ExternalModel | None:
+    """What the orchestrator is told; the key is taken out of `secrets`, which go into the sandbox."""
+    config = evaluation.config or {}
+    if not config.get("api_base_url"):
+        return None
+    key = secrets.pop(config.get("api_key_var") or "", "")
+    return ExternalModel(
+        base_url=config["api_base_url"], model=config["model"], api_key=key, may_be_private=settings.PRIVATE_MODELS
+    )
