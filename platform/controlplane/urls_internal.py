@@ -7,6 +7,7 @@ from controlplane.web.views import health
 urlpatterns: list[URLPattern | URLResolver] = [
     path("internal/v1/", include("controlplane.pools.internal_urls")),
     path("internal/v1/", include("controlplane.runs.internal_urls")),
+    path("internal/v1/", include("controlplane.secrets.internal_urls")),
     path("internal/v1/", include("controlplane.adapters.internal_urls")),
     path("healthz", health, name="health"),
 ]

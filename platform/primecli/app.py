@@ -23,8 +23,10 @@ from primecli.commands import (
     keys,
     models,
     push,
+    secrets,
     teams,
     train,
+    variables,
     wallet,
 )
 from primecli.output import CliError, ExitCode, OutputFormat, Terminal
@@ -97,6 +99,8 @@ app.add_typer(adapters.app, name="adapters")
 app.add_typer(deployments.app, name="deployments")
 app.add_typer(inference.app, name="inference")
 app.add_typer(wallet.app, name="wallet")
+app.add_typer(secrets.app, name="secret")
+app.add_typer(variables.app, name="var")
 app.add_typer(keys.app, name="keys")
 app.add_typer(teams.app, name="teams")
 

@@ -12,6 +12,9 @@ from controlplane.hub import services as hub_services
 from controlplane.hub.schemas import DeclareSource, DeclareUpload
 from controlplane.runs.models import Run
 from controlplane.runs.services import stop_run
+from controlplane.secrets import access as secrets_access
+from controlplane.secrets import services as secrets_services
+from controlplane.secrets.schemas import SecretIn, ValueIn
 from controlplane.teams import access, services
 from tests.factories.adapters import make_adapter, make_checkpoint, make_export
 from tests.factories.datasets import make_dataset
@@ -99,6 +102,43 @@ def environment_id(world: World) -> str:
     environment = release.environment
     world.remember(owner=environment.team.slug, name=environment.name, version=release.version)
     return environment.id
+
+
+def _place(world: World) -> secrets_access.Place:
+    return secrets_access.place_of(world.member.actor, world["environment_id"])
+
+
+@owns("secret_id")
+def secret_id(world: World) -> str:
+    """A secret of the team that is linked to the world's environment."""
+    secret = secrets_services.create_secret(world.member.actor, SecretIn(name="TEAM_TOKEN", value="a-value-of-the-team"))
+    secrets_services.link_secret(_place(world), secret.id)
+    return secret.id
+
+
+@owns("environment_secret_id")
+def environment_secret_id(world: World) -> str:
+    body = ValueIn(name="OWN_TOKEN", value="a-value-of-the-environment")
+    return secrets_services.create_setting(_place(world), body, is_secret=True).id
+
+
+@owns("variable_id")
+def variable_id(world: World) -> str:
+    return secrets_services.create_setting(_place(world), ValueIn(name="LEVEL", value="hard"), is_secret=False).id
+
+
+@sends("secrets_create")
+@sends("environments_secrets_create")
+@sends("environments_variables_create")
+def new_value(world: World) -> dict[str, Any]:
+    return {"name": "ANOTHER", "value": "a-value-of-its-own"}
+
+
+@sends("secrets_update")
+@sends("environments_secrets_update")
+@sends("environments_variables_update")
+def changed_value(world: World) -> dict[str, Any]:
+    return {"value": "another-value"}
 
 
 def _part_of(parameter: str, part: str) -> Factory:

@@ -2,6 +2,7 @@
 
   GET  /attempt      -> AttemptSpec                     what to do
   GET  /replays/{environment}/{step} -> ReplayPage      of a run that `replays` names for that environment
+  GET  /releases/{release_id}/values -> SandboxValues   what its sandbox gets, as it is now: asked for before each start
   GET  /datasets/{index} -> the file                    that `run.datasets` names there
   POST /heartbeat    Heartbeat -> HeartbeatReply        extends the lease; answers the desired state
   POST /events       EventBatch -> {"accepted": n}      run event log, idempotent by (attempt, sequence)
@@ -16,6 +17,7 @@ The attempt token is bound to (subject, attempt, fencing token) and is stored ha
 answers 409 `stale_lease`: the caller stops at once and writes nothing more anywhere.
 """
 
+import base64
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -86,6 +88,20 @@ class ReplayPage(Wire):
     rollouts: list[dict[str, Any]]
 
 
+class SandboxValues(Wire):
+    """What the team has set for one environment, by names of environment variables; no name stands in two of them."""
+
+    variables: dict[str, str] = {}
+    secrets: dict[str, str] = Field(default={}, repr=False)
+    files: dict[str, str] = Field(default={}, repr=False)
+    """Secrets that are files, in base64; the variable holds the path of the file."""
+
+    def secret_texts(self) -> list[str]:
+        """Whatever must be masked in what the sandbox brings back."""
+        contents = (base64.b64decode(content).decode(errors="replace") for content in self.files.values())
+        return [*self.secrets.values(), *self.files.values(), *contents]
+
+
 class RunPosition(Wire):
     """Where a run is in its data after a step: tasks taken by environment, rows by dataset, what each environment's algorithm
     remembers and its curriculum knows. For orchestrators; nobody else reads it."""
@@ -130,6 +146,7 @@ class AttemptSpec(Wire):
     resume_step: int = 0
     """Newest step whose report the control plane holds."""
     secrets: dict[str, str] = Field(default={}, repr=False)
+    """The run's or evaluation's own, for all of its sandboxes. They win over what is set for an environment."""
     sandbox_backend: Literal["auto", "bubblewrap", "docker"] = "auto"
 
 

@@ -63,6 +63,8 @@ class RunnerConfig(Wire):
     """Agents that the policy does not play."""
     secrets: dict[str, str] = Field(default={}, repr=False)
     """The team's own, as environment variables of tenant code. The runner removes the file once it has read it."""
+    secret_files: dict[str, str] = Field(default={}, repr=False)
+    """Contents in base64 by the name of the variable that shall hold the file's path."""
 
 
 class TenantError(Wire):

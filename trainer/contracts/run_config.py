@@ -259,7 +259,7 @@ def _not_the_interpreters(name: str) -> str:
     return name
 
 
-SecretName = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]{0,127}$"), AfterValidator(_not_the_interpreters)]
+SecretName = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]{0,254}$"), AfterValidator(_not_the_interpreters)]
 """Name of an environment variable that tenant code sees in its sandbox."""
 SecretValue = Annotated[str, Field(min_length=1, max_length=8192, pattern=r"^[^\x00]+$")]
 

@@ -17,9 +17,11 @@ import uvloop
 
 from trainer.contracts.events import FailureCode
 from trainer.contracts.internal import ATTEMPT_TOKEN_VARIABLE, INTERNAL_URL_VARIABLE, Finish
+from trainer.contracts.redaction import Redactor
 from trainer.orchestrator.attempt.control import ControlClient, internal_client
 from trainer.orchestrator.attempt.endings import AttemptOver, StaleLease, failed, first_ending
 from trainer.orchestrator.attempt.heartbeat import Desire, Status, keep_beating
+from trainer.orchestrator.attempt.masking import masked_finish
 from trainer.orchestrator.attempt.reporting import Reporter
 from trainer.orchestrator.attempt.services import pool_client
 from trainer.orchestrator.environments.runner_start import runner_starter
@@ -37,18 +39,25 @@ WORK = {"run": run_training, "eval": run_evaluation, "release": check_release, "
 
 
 async def attend(
-    control: ControlClient, *, runner_dir: Path, pool_token: str | None, starter: Starter = runner_starter
+    control: ControlClient,
+    *,
+    runner_dir: Path,
+    pool_token: str | None,
+    starter: Starter = runner_starter,
+    redactor: Redactor | None = None,
 ) -> Finish:
-    """Do the attempt's work under its lease and report the end. Raises StaleLease."""
+    """Do the attempt's work under its lease and report the end. `redactor` learns each secret before a sandbox gets it. Raises
+    StaleLease."""
     spec = await control.attempt()
-    reporter, status, desire = Reporter(control), Status(step=spec.resume_step), Desire()
+    reporter, status, desire = Reporter(control, redactor), Status(step=spec.resume_step), Desire()
+    reporter.redactor.learn(spec.secrets.values())
     async with pool_client(pool_token) as pool_http, asyncio.TaskGroup() as pulse:
         beat = pulse.create_task(keep_beating(control, status, desire, lease_s=spec.lease_s), name="heartbeat")
         sender = pulse.create_task(reporter.run(), name="reporter")
         place = Workplace(spec, control, reporter, status, desire, runner_dir, pool_http, pool_token, starter)
         reporter.log(f"attempt {spec.attempt} of {spec.kind} {spec.subject_id} starts")
         try:
-            finish = await _finish_of(place)
+            finish = masked_finish(reporter.redactor, await _finish_of(place))
         finally:
             await place.stop_environments()
         reporter.log(f"{finish.outcome}: {finish.message}", level="error" if finish.outcome == "failed" else "info")
@@ -72,8 +81,21 @@ async def _finish_of(place: Workplace) -> Finish:
         return Finish(outcome=over.outcome, code=over.code, message=over.message, detail=over.detail)
 
 
+class MaskingFormatter(logging.Formatter):
+    """Masks the whole line, the traceback too."""
+
+    def __init__(self, redactor: Redactor):
+        super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
+        self._redactor = redactor
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._redactor.text(super().format(record))
+
+
 async def main() -> int:
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s", stream=sys.stderr)
+    redactor, handler = Redactor(), logging.StreamHandler(sys.stderr)
+    handler.setFormatter(MaskingFormatter(redactor))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
     logging.getLogger("httpx").setLevel(logging.WARNING)
     control = ControlClient(internal_client(os.environ[INTERNAL_URL_VARIABLE], os.environ[ATTEMPT_TOKEN_VARIABLE]))
     task = asyncio.ensure_future(
@@ -81,6 +103,7 @@ async def main() -> int:
             control,
             runner_dir=Path(os.environ[RUNNER_DIR_VARIABLE]),
             pool_token=os.environ.get(POOL_TOKEN_VARIABLE),
+            redactor=redactor,
         )
     )
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -76,7 +76,16 @@ class Workplace:
         seats: Mapping[str, SeatModel] | None = None,
     ) -> StartRunner:
         given = {"seats": seats} if seats else {}
-        return self.starter(self.spec, release, runner_dir=self.runner_dir, args=args, limits=limits, **given)
+        return self.starter(
+            self.spec,
+            release,
+            runner_dir=self.runner_dir,
+            args=args,
+            limits=limits,
+            values=partial(self.control.sandbox_values, release.release_id),
+            redactor=self.reporter.redactor,
+            **given,
+        )
 
     def phase(self, text: str, waiting_for: Component = Component.ORCHESTRATOR) -> None:
         """What the process is doing, for the next heartbeat and the log, and whose turn it is, for the watch."""

@@ -4,9 +4,11 @@ Knows the bound folder. stdout and stderr are the tenant's log and never a proto
 """
 
 import asyncio
+import base64
 import logging
 import os
 import sys
+import tempfile
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -41,10 +43,14 @@ async def serve(folder: Path) -> None:
 
 def take_config(path: Path) -> RunnerConfig:
     """Read the configuration and remove its file, so that the secrets in it lie on no disk while tenant code runs. Tenant code,
-    and whatever it starts, sees them as environment variables."""
+    and whatever it starts, sees them as environment variables; those that are files lie in the sandbox's own memory."""
     config = RunnerConfig.model_validate_json(path.read_bytes())
     path.unlink()
     os.environ.update(config.secrets)
+    for name, content in config.secret_files.items():
+        file = Path(tempfile.mkdtemp()) / name
+        file.write_bytes(base64.b64decode(content))
+        os.environ[name] = str(file)
     return config
 
 

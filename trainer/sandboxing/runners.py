@@ -120,6 +120,7 @@ async def start_runner(
     sandbox_id: str,
     args: Mapping[str, Any] | None = None,
     secrets: Mapping[str, str] | None = None,
+    secret_files: Mapping[str, str] | None = None,
     limits: RunnerLimits | None = None,
     seats: Mapping[str, SeatModel] | None = None,
     sandbox_limits: SandboxLimits | None = None,
@@ -127,7 +128,8 @@ async def start_runner(
     backend: Backend = "auto",
 ) -> RunnerHandle:
     """A ready runner of `release`, 2 to 4 s later. `args` configure the taskset; `secrets` become environment variables of tenant
-    code, and travel by file, since every user of the host can read the arguments of a process.
+    code, `secret_files` (base64) files whose paths are in such variables. Both travel by file, since every user of the host can
+    read the arguments of a process.
 
     Raises SandboxUnavailable, SandboxStartFailed, EnvironmentBroken, RunnerLost; nothing is left running then.
     """
@@ -140,6 +142,7 @@ async def start_runner(
         limits=limits,
         seats=dict(seats or {}),
         secrets=dict(secrets or {}),
+        secret_files=dict(secret_files or {}),
     )
     (folder / RUNNER_CONFIG).write_text(config.model_dump_json())
     driver = await choose_driver(backend)

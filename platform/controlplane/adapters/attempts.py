@@ -38,6 +38,9 @@ class ExportSubject:
             export=ExportOrder.model_validate({"adapter_path": row.adapter.path, "form": row.form}),
         )
 
+    def release_ids(self, row: Export) -> list[str]:
+        return []
+
     def billed_model(self, row: Export) -> str:
         return row.adapter.base_model
 

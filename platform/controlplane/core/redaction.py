@@ -5,26 +5,30 @@ Knows the values of this process's own secrets. Refuses to know log formats.
 
 import logging
 import re
+from functools import lru_cache
 
 from django.conf import settings
 
-MASK = "[redacted]"
-SECRET_LENGTH_MIN = 8
+from trainer.contracts.redaction import MASK, Redactor
+
 _KEY_SHAPED = re.compile(r"\brsk_[a-z0-9]{12}_[A-Za-z0-9]{20,}")
 _URL_PASSWORD = re.compile(r"(?<=://)([^/\s:@]*):([^/\s@]+)(?=@)")
-_registered: set[str] = set()
+_registered = Redactor()
 
 
 def register(secret: str | None) -> None:
-    """Mask this value wherever it would be logged. Short values would mask ordinary words and are refused."""
-    if secret and len(secret) >= SECRET_LENGTH_MIN:
-        _registered.add(secret)
+    """Mask this value wherever it would be logged. Short values would mask ordinary words and are passed over."""
+    _registered.learn([secret] if secret else [])
 
 
 def redact(text: str) -> str:
-    for secret in (*_registered, settings.SECRET_KEY, settings.POOL_TOKEN or settings.SECRET_KEY):
-        text = text.replace(secret, MASK)
+    text = _registered.text(_own(settings.SECRET_KEY, settings.POOL_TOKEN or "").text(text))
     return _KEY_SHAPED.sub(MASK, _URL_PASSWORD.sub(rf"\1:{MASK}", text))
+
+
+@lru_cache(maxsize=1)
+def _own(*secrets: str) -> Redactor:
+    return Redactor(secrets)
 
 
 class RedactFilter(logging.Filter):

@@ -28,14 +28,23 @@ def _fernet(secret_key: str) -> Fernet:
 
 def seal(values: Mapping[str, str]) -> str:
     """Names and values as one opaque text; nothing sealed is the empty text."""
-    return _fernet(settings.SECRET_KEY).encrypt(json.dumps(dict(values)).encode()).decode() if values else ""
+    return seal_text(json.dumps(dict(values))) if values else ""
+
+
+def seal_text(value: str) -> str:
+    return _fernet(settings.SECRET_KEY).encrypt(value.encode()).decode()
+
+
+def unseal_text(sealed: str) -> str:
+    """Raises SealBroken."""
+    try:
+        return _fernet(settings.SECRET_KEY).decrypt(sealed.encode()).decode()
+    except InvalidToken as error:
+        raise SealBroken("the secret key has changed since this was sealed") from error
 
 
 def unseal(sealed: str) -> dict[str, str]:
     if not sealed:
         return {}
-    try:
-        opened: dict[str, str] = json.loads(_fernet(settings.SECRET_KEY).decrypt(sealed.encode()))
-    except InvalidToken as error:
-        raise SealBroken("the secret key has changed since this was sealed") from error
+    opened: dict[str, str] = json.loads(unseal_text(sealed))
     return opened

@@ -52,6 +52,9 @@ class EvalSubject:
             secrets=secrets,
         )
 
+    def release_ids(self, row: Evaluation) -> list[str]:
+        return [row.release_id]
+
     def billed_model(self, row: Evaluation) -> str:
         return row.base_model
 

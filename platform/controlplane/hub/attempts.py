@@ -67,6 +67,9 @@ class ReleaseSubject:
             releases=[release_spec(row)],
         )
 
+    def release_ids(self, row: Release) -> list[str]:
+        return [row.id]
+
     def billed_model(self, row: Release) -> str:
         return checking_model().id
 

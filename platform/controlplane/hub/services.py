@@ -26,6 +26,7 @@ from controlplane.hub.index_tokens import EXPIRES_AFTER, digest_of_token, new_to
 from controlplane.hub.models import Badge, Environment, IndexToken, Release, Upload, UploadKind, Visibility
 from controlplane.hub.names import normalize, refusal
 from controlplane.hub.schemas import DeclareSource, DeclareUpload
+from controlplane.secrets.services import forget_environment
 from controlplane.teams.actors import Actor
 from controlplane.teams.models import Team
 from trainer.contracts.base import new_id
@@ -310,10 +311,12 @@ def _record_by_operator(release: Release, action: str, detail: dict[str, str]) -
 
 
 def delete_environment(environment: Environment) -> None:
-    """Hide an environment for good. Releases stay for the runs that used them, and their versions stay taken."""
+    """Hide an environment for good. Releases stay for the runs that used them, and their versions stay taken. Secrets
+    and variables that any team has set for it go."""
     with acting_for(environment.team_id), transaction.atomic():
         Release.objects.filter(environment=environment, yanked_at__isnull=True).update(yanked_at=DatabaseNow())
         Environment.objects.filter(id=environment.id).update(deleted_at=DatabaseNow())
+        forget_environment(environment.id)
 
 
 def record_verdict(release_id: str, verdict: ReleaseVerdict) -> None:

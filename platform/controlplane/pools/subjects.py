@@ -31,6 +31,9 @@ class Subject(Protocol):
     def attempt_spec(self, row: Any, lease: Lease) -> AttemptSpec:
         """What the holder is to do."""
 
+    def release_ids(self, row: Any) -> list[str]:
+        """Releases that the holder may bring up in sandboxes."""
+
     def billed_model(self, row: Any) -> str:
         """The base model whose prices hold for what the holder uses."""
 

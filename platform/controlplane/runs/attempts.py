@@ -47,6 +47,9 @@ class RunSubject:
             secrets=unseal(row.sealed_secrets),
         )
 
+    def release_ids(self, row: Run) -> list[str]:
+        return list(row.releases)
+
     def billed_model(self, row: Run) -> str:
         return row.base_model
 

@@ -40,9 +40,11 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "teams.User"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 2**20
 
+# The addresses of `secrets` stand where an environment's name could, so they come before the hub's.
 APPS = [
     "core",
     "teams",
+    "secrets",
     "hub",
     "datasets",
     "runs",
@@ -117,6 +119,7 @@ SPECTACULAR_SETTINGS = {
     "TAGS": [
         {"name": "teams", "description": "Users, teams, API keys and signing in."},
         {"name": "hub", "description": "Environments and their releases."},
+        {"name": "secrets", "description": "Secrets and variables, of a team and of an environment."},
         {"name": "datasets", "description": "Files of rows that runs learn from."},
         {"name": "runs", "description": "Training runs and what they report."},
         {"name": "ingest", "description": "Runs that are trained elsewhere and report here."},

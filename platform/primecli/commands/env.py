@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from primecli.commands import secrets, variables
 from primecli.commands.init import init
 from primecli.commands.install import install
 from primecli.commands.push import HUB, pull, push
@@ -16,6 +17,8 @@ app.command("init")(init)
 app.command("push")(push)
 app.command("pull")(pull)
 app.command("install")(install)
+app.add_typer(secrets.environment_app, name="secret")
+app.add_typer(variables.app, name="var")
 
 EnvironmentArgument = Annotated[str, typer.Argument(help=ENVIRONMENT_HELP)]
 

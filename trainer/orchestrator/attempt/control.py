@@ -21,6 +21,7 @@ from trainer.contracts.internal import (
     HeartbeatReply,
     ReplayPage,
     RolloutBatch,
+    SandboxValues,
     UsageBatch,
     UsageReceipt,
     VersionReport,
@@ -66,6 +67,10 @@ class ControlClient:
     async def replay(self, environment: int, step: int) -> list[dict[str, Any]]:
         """The rollouts that one environment (counted from 0) replays of one recorded step."""
         return ReplayPage.model_validate_json(await self._send("GET", f"replays/{environment}/{step}", None)).rollouts
+
+    async def sandbox_values(self, release_id: str) -> SandboxValues:
+        """What the team has set by now for the environment of a release."""
+        return SandboxValues.model_validate_json(await self._send("GET", f"releases/{release_id}/values", None))
 
     async def dataset(self, index: int) -> bytes:
         """The file of one of the run's datasets (counted from 0)."""

@@ -1,4 +1,4 @@
-"""Events on their way to the control plane: numbered, in order, in batches, with limits on what tenant code may say.
+"""Events on their way to the control plane: numbered, in order, in batches, masked, with limits on what tenant code may say.
 
 Knows the event log's numbering. Refuses to know what the events mean. An event is gone from here once it was accepted.
 """
@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from trainer.contracts.events import Component, EventKind
 from trainer.contracts.internal import EventBatch, EventIn
+from trainer.contracts.redaction import Redactor
 from trainer.orchestrator.attempt.control import ControlClient
 
 FLUSH_S = 0.5
@@ -23,9 +24,11 @@ logger = logging.getLogger("rootstock.orchestrator")
 
 
 class Reporter:
-    """`flush` returns once everything emitted before it has been accepted."""
+    """`flush` returns once everything emitted before it has been accepted. `redactor` masks whatever leaves the attempt; whoever
+    hands a secret to a sandbox teaches it first."""
 
-    def __init__(self, control: ControlClient):
+    def __init__(self, control: ControlClient, redactor: Redactor | None = None):
+        self.redactor = redactor or Redactor()
         self._control = control
         self._pending: deque[EventIn] = deque()
         self._sequence = 0
@@ -34,7 +37,8 @@ class Reporter:
 
     def emit(self, kind: EventKind, payload: dict[str, Any], *, step: int | None = None) -> None:
         self._sequence += 1
-        event = EventIn(sequence=self._sequence, kind=kind, step=step, at=datetime.now(UTC), payload=payload)
+        masked = self.redactor.document(payload)
+        event = EventIn(sequence=self._sequence, kind=kind, step=step, at=datetime.now(UTC), payload=masked)
         self._pending.append(event)
         if kind is not EventKind.LOG:
             self._wake.set()
@@ -44,6 +48,7 @@ class Reporter:
     ) -> None:
         """One line, of one environment where it is named. Lines beyond the limit of pending ones are left out: the log is for
         reading, the other kinds are facts."""
+        message = self.redactor.text(message)
         logger.log(logging.getLevelNamesMapping()[level.upper()], "[%s] %s", component, message)
         if len(self._pending) < PENDING_MAX:
             named = {"env_name": environment} if environment else {}
@@ -53,6 +58,7 @@ class Reporter:
         self, code: str, message: str, *, component: Component = Component.ORCHESTRATOR, step: int | None = None
     ) -> None:
         """Something failed and was handled: the message says what, and what was done about it."""
+        message = self.redactor.text(message)
         logger.warning("[%s] %s", component, message)
         self.emit(EventKind.INCIDENT, {"code": code, "message": message[:MESSAGE_MAX], "component": component}, step=step)
 

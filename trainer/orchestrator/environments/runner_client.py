@@ -13,6 +13,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from trainer.contracts.base import Wire
+from trainer.contracts.redaction import Redactor
 from trainer.contracts.rollouts import (
     TEXT_MAX,
     GroupScoreRequest,
@@ -23,6 +24,7 @@ from trainer.contracts.rollouts import (
     TaskPage,
     TenantError,
 )
+from trainer.orchestrator.attempt.masking import masked_end, masked_error, masked_page
 from trainer.orchestrator.transport.link import Answer, Link, LinkError
 
 ANSWER_BYTES_MAX = 8 << 20
@@ -45,18 +47,20 @@ class TenantRefused(Exception):
 
 
 class RunnerClient:
-    """`link` leads to the runner's socket."""
+    """`link` leads to the runner's socket. What the runner says is masked by `redactor` before anybody sees it."""
 
-    def __init__(self, link: Link):
+    def __init__(self, link: Link, redactor: Redactor | None = None):
         self._link = link
+        self._redactor = redactor or Redactor()
 
     async def tasks(self, cursor: int, limit: int) -> TaskPage:
         """Raises TenantRefused, RunnerSilent."""
-        return _parsed(TaskPage, await self._ask("GET", f"/tasks?cursor={cursor}&limit={limit}", None))
+        body = await self._ask("GET", f"/tasks?cursor={cursor}&limit={limit}", None)
+        return masked_page(self._redactor, self._parsed(TaskPage, body))
 
     async def score_group(self, request: GroupScoreRequest) -> GroupScores:
         """Raises TenantRefused, RunnerSilent."""
-        return _parsed(GroupScores, await self._ask("POST", "/groups/score", request))
+        return self._parsed(GroupScores, await self._ask("POST", "/groups/score", request))
 
     async def roll(self, request: RolloutRequest) -> RolloutEnd:
         """Drive one rollout to its end; a refusal is a failed rollout. Raises RunnerSilent."""
@@ -64,7 +68,7 @@ class RunnerClient:
             async with asyncio.timeout(request.deadline_s + GRACE_S):
                 answer = await self._link.send("POST", "/rollouts", request.model_dump_json().encode())
                 try:
-                    return await _ended(answer)
+                    return masked_end(self._redactor, await self._ended(answer))
                 finally:
                     answer.close()
         except (LinkError, TimeoutError) as error:
@@ -87,23 +91,28 @@ class RunnerClient:
         except (LinkError, TimeoutError) as error:
             raise RunnerSilent(f"{method} {path}: {_short(error)}") from error
         if answer.status != 200:
-            raise TenantRefused(_refusal(content, answer.status))
+            raise TenantRefused(masked_error(self._redactor, _refusal(content, answer.status)))
         return content
 
+    async def _ended(self, answer: Answer) -> RolloutEnd:
+        if answer.status != 200:
+            error = _refusal(await answer.read(ANSWER_BYTES_MAX), answer.status)
+            return RolloutEnd(state="failed", errors=[error], fault="tenant")
+        end = None
+        async for line in _lines(answer):
+            if b'"alive"' in line[:64]:
+                self._parsed(RolloutAlive, line)
+            elif end is None:
+                end = self._parsed(RolloutEnd, line)
+        if end is None:
+            raise RunnerSilent("a rollout ended without a result")
+        return end
 
-async def _ended(answer: Answer) -> RolloutEnd:
-    if answer.status != 200:
-        error = _refusal(await answer.read(ANSWER_BYTES_MAX), answer.status)
-        return RolloutEnd(state="failed", errors=[error], fault="tenant")
-    end = None
-    async for line in _lines(answer):
-        if b'"alive"' in line[:64]:
-            _parsed(RolloutAlive, line)
-        elif end is None:
-            end = _parsed(RolloutEnd, line)
-    if end is None:
-        raise RunnerSilent("a rollout ended without a result")
-    return end
+    def _parsed(self, kind: type[WireT], body: bytes) -> WireT:
+        try:
+            return kind.model_validate_json(body)
+        except ValidationError as error:
+            raise RunnerSilent(f"the runner's message was refused: {self._redactor.text(_short(error))}") from None
 
 
 async def _lines(answer: Answer) -> AsyncIterator[bytes]:
@@ -127,13 +136,6 @@ async def _lines(answer: Answer) -> AsyncIterator[bytes]:
 def _check_size(body: bytes) -> None:
     if len(body) > ANSWER_BYTES_MAX:
         raise RunnerSilent(f"the runner sent more than {ANSWER_BYTES_MAX} bytes at once")
-
-
-def _parsed(kind: type[WireT], body: bytes) -> WireT:
-    try:
-        return kind.model_validate_json(body)
-    except ValidationError as error:
-        raise RunnerSilent(f"the runner's message was refused: {_short(error)}") from error
 
 
 def _refusal(body: bytes, status: int) -> TenantError:

@@ -68,7 +68,7 @@ class RunnerLife:
     ):
         self._environment = environment
         self._link = Link.to_socket(runner.socket_path)
-        self.client = RunnerClient(self._link)
+        self.client = RunnerClient(self._link, reporter.redactor)
         self.health = runner.health
         self.requirements_lock = runner.requirements_lock
         self._runner = runner
@@ -131,7 +131,7 @@ class RunnerLife:
         return self._meter.due(time.monotonic())
 
     def logs(self) -> str:
-        return self._runner.logs()
+        return self._reporter.redactor.text(self._runner.logs())
 
     def forward_logs(self, last: int | None = None) -> None:
         """What the environment printed since the last call, up to a limit; with `last`, the newest lines in any case."""

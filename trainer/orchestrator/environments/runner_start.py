@@ -3,7 +3,7 @@
 Knows `trainer.sandboxing`. Refuses to know what the runner is used for.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,8 @@ import httpx
 
 from trainer.contracts.base import new_id
 from trainer.contracts.events import FailureCode
-from trainer.contracts.internal import AttemptSpec
+from trainer.contracts.internal import AttemptSpec, SandboxValues
+from trainer.contracts.redaction import Redactor
 from trainer.contracts.rollouts import ReleaseSpec, RunnerLimits, SeatModel
 from trainer.contracts.run_config import EnvironmentRef
 from trainer.orchestrator.attempt.endings import AttemptOver, failed
@@ -47,12 +48,17 @@ def runner_starter(
     runner_dir: Path,
     args: Mapping[str, Any],
     limits: RunnerLimits,
+    values: Callable[[], Awaitable[SandboxValues]],
+    redactor: Redactor,
     seats: Mapping[str, SeatModel] | None = None,
 ) -> StartRunner:
-    """A start that can be repeated: the release's venv is made once and reused."""
+    """A start that can be repeated: the release's venv is made once and reused. `values` are asked for each time, so that what
+    was revoked is gone with the next sandbox, and are taught to `redactor` first."""
 
     async def start(folder: Path) -> RunnerHandle:
         venv = await installed(release, runner_dir)
+        current = await values()
+        redactor.learn(current.secret_texts())
         try:
             return await start_runner(
                 venv,
@@ -60,7 +66,8 @@ def runner_starter(
                 folder,
                 sandbox_id=new_id(),
                 args=args,
-                secrets=spec.secrets,
+                secrets={**current.variables, **current.secrets, **spec.secrets},
+                secret_files={name: content for name, content in current.files.items() if name not in spec.secrets},
                 limits=limits,
                 seats=seats,
                 sandbox_limits=SandboxLimits(deadline_s=LIFE_MOST_S),
@@ -70,10 +77,10 @@ def runner_starter(
         except EnvironmentBroken as error:
             place = {"module": error.error.module, "line": error.error.line}
             message = f"{release.environment} does not load: {error}"
-            raise failed(FailureCode.ENVIRONMENT_BROKEN, message, log=error.log[-LOG_TAIL:], **place) from error
+            raise failed(FailureCode.ENVIRONMENT_BROKEN, message, log=redactor.text(error.log)[-LOG_TAIL:], **place) from error
         except RunnerLost as error:
             message = f"{release.environment} did not start: {error}"
-            raise failed(FailureCode.ENVIRONMENT_BROKEN, message, log=error.log[-LOG_TAIL:]) from error
+            raise failed(FailureCode.ENVIRONMENT_BROKEN, message, log=redactor.text(error.log)[-LOG_TAIL:]) from error
         except (SandboxUnavailable, SandboxStartFailed) as error:
             raise failed(FailureCode.INTERNAL, f"no sandbox could be started on this host: {error}") from error
 
