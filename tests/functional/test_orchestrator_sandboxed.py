@@ -18,7 +18,7 @@ from tests.factories.model_socket import END_OF_TURN, encode
 from tests.fixtures.orchestrator_world import serve, tiny, world
 from tests.fixtures.runner import ENVIRONMENT_PLACES, build_wheel, release_spec
 from trainer.contracts.base import new_id
-from trainer.contracts.internal import AttemptSpec, Finish, ServedModel
+from trainer.contracts.internal import AttemptSpec, Finish, SandboxValues, ServedModel
 from trainer.contracts.rollouts import ReleaseSpec
 from trainer.orchestrator.__main__ import attend
 from trainer.orchestrator.attempt.control import ControlClient, internal_client
@@ -66,13 +66,24 @@ def spec_of(kind: str, release: ReleaseSpec, **changes) -> AttemptSpec:
         },
         "release": {},
     }[kind]
+    work["secrets"] = changes.pop("secrets", {})
     work["seats"] = [dict.fromkeys(players, ServedModel(engine_name="tiny"))]
     identity = {"kind": kind, "subject_id": new_id(), "team_id": new_id(), "attempt": 1, "segment": 1, "fencing_token": 1}
     return AttemptSpec.model_validate(identity | {"lease_s": 30.0, "base_model": tiny(), "releases": [release]} | work)
 
 
-async def done(kind: str, wheel: Path, runner_dir: Path, artifacts: Path, *, say: Say | None = None, **changes):
-    """The finished attempt and the world that heard of it. `say` is the engine's reply to a prompt."""
+async def done(
+    kind: str,
+    wheel: Path,
+    runner_dir: Path,
+    artifacts: Path,
+    *,
+    say: Say | None = None,
+    values: SandboxValues | None = None,
+    **changes,
+):
+    """The finished attempt and the world that heard of it. `say` is the engine's reply to a prompt, `values` what the team has
+    set for the environment."""
     module = wheel.name.split("-")[0]
     files = Starlette(routes=[Mount("/", StaticFiles(directory=str(wheel.parent)))])
     async with serve(files) as origin:
@@ -80,6 +91,7 @@ async def done(kind: str, wheel: Path, runner_dir: Path, artifacts: Path, *, say
         release = release_spec(wheel, module).model_copy(update=identity)
         async with world(spec_of(kind, release, **changes), artifacts, None) as place:
             place.engine.say = say or place.engine.say
+            place.control.values = values or place.control.values
             control = ControlClient(internal_client(place.control_url, "token"))
             finish: Finish = await attend(control, runner_dir=runner_dir, pool_token=None)
             await control.aclose()
