@@ -11,15 +11,21 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from controlplane.core.clock import now
+from controlplane.core.tenancy import acting_for
+from controlplane.runs.models import Run, RunEvent
+from controlplane.runs.services import stop_run
 from primecli.app import app
 from tests.factories.releases import GREEN, RED
-from tests.factories.runs import make_pool
+from tests.factories.runs import make_funded_member, make_pool, make_run
 from tests.fixtures.places import REPOSITORY
 from trainer.contracts.internal import ReleaseVerdict
 from trainer.contracts.packages import tree_hash
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("broker")]
 DEADLINE_S = 60.0
+LINES = 1500
+"""More than a log's tail shows at once."""
 EXAMPLE = REPOSITORY / "examples" / "environments" / "digit_sum"
 
 
@@ -211,3 +217,32 @@ def test_a_dataset_is_pushed_listed_and_shown_with_its_report(person, tmp_path):
     assert "line 4" in ada("datasets", "show", "sums") + ada("datasets", "show", "nothing", exits=3)
     assert ada.json("datasets", "delete", "sums", "-y") == {"dataset": "sums", "deleted": True}
     assert ada.json("datasets", "list")["datasets"] == []
+
+
+@pytest.mark.parametrize("words", [("train", "{config}", "-y"), ("eval", "run", "ada/sums", "-m", "tiny")])
+def test_a_job_with_an_empty_wallet_ends_with_an_exit_code_of_its_own(person, tmp_path, words):
+    """CASES 40(f): a pipeline that cannot pay is red, and says why."""
+    make_pool()
+    ada, config = person("ada"), tmp_path / "run.toml"
+    config.write_text('model = "tiny"\n[[env]]\nid = "ada/sums"\n')
+    said = ada(*(word.format(config=config) for word in words), exits=4)
+    assert "prime wallet top-up" in said
+    assert ada.json("train", "list")["runs"] == [] and ada.json("eval", "list")["evaluations"] == []
+
+
+def test_a_log_longer_than_any_window_is_followed_without_gap_or_repeat(origin, tmp_path):
+    """CASES 40(g), from the table to the terminal."""
+    make_pool()
+    member = make_funded_member("ada")
+    prime = Prime(tmp_path / "ada", origin)
+    prime.environ |= {"PRIME_API_KEY": member.key}
+    run = make_run(member)
+    with acting_for(member.team_id):
+        first = run.events_count + 1
+        told = {"run": run, "team_id": run.team_id, "segment": 1, "attempt": 1, "kind": "log", "at": now()}
+        lines = [RunEvent(seq=first + number, payload={"message": f"line {number}"}, **told) for number in range(LINES)]
+        RunEvent.objects.bulk_create(lines)
+        Run.objects.filter(id=run.id).update(events_count=run.events_count + LINES)
+        stop_run(actor=member.actor, run_id=run.id)
+    events = [json.loads(line) for line in prime("train", "logs", run.id, "-f", "-o", "json").splitlines()]
+    assert [event["seq"] for event in events] == list(range(1, first + LINES + 1))
