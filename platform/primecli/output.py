@@ -26,6 +26,8 @@ class ExitCode(IntEnum):
     AUTH = 5
     RUN_FAILED = 6
     """A run, an evaluation or a release check that was waited for ended badly."""
+    GATE_CLOSED = 7
+    """`prime eval gate`: the evaluation has a verdict, and it is no."""
 
 
 class CliError(Exception):

@@ -59,7 +59,7 @@ def run(
         cli.terminal.success(f"evaluation {eval_id} is {made.get('status', 'PENDING')}")
     _show_page(cli, ids)
     if follow:
-        _finish(cli, _await(cli, ids))
+        _finish(cli, await_evaluations(cli, ids))
     else:
         cli.terminal.data(made)
 
@@ -113,7 +113,7 @@ def _show_page(cli: Session, ids: list[str]) -> None:
     cli.show_page(f"/evaluations/{ids[0]}" if len(ids) == 1 else f"/evaluations/compare?ids={','.join(ids)}")
 
 
-def _await(cli: Session, ids: list[str]) -> list[dict[str, Any]]:
+def await_evaluations(cli: Session, ids: list[str]) -> list[dict[str, Any]]:
     """Poll until every evaluation has ended; the server ends each at its own time limit."""
     with cli.terminal.progress(unit="rollouts") as progress:
         bars = {eval_id: progress.add_task("evaluating", total=None) for eval_id in ids}

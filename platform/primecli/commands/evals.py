@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from primecli.commands import eval_comparison, eval_run
+from primecli.commands import eval_comparison, eval_gate, eval_push, eval_run
 from primecli.eval_tables import evaluation_facts
 from primecli.following import log_line
 from primecli.output import OutputFormat, OutputOption, last_words, moment
@@ -16,6 +16,8 @@ EvalArgument = Annotated[str, typer.Argument(metavar="EVAL", help="The evaluatio
 
 app.command("run")(eval_run.run)
 app.command("compare")(eval_comparison.compare)
+app.command("gate")(eval_gate.gate)
+app.command("push")(eval_push.push)
 
 
 @app.command("list")

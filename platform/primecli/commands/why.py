@@ -22,6 +22,7 @@ WAYS_OUT = {
     FailureCode.DATASET_REFUSED: "choose rows that the model can take, or allow more with [[dataset]] dropped_max",
     FailureCode.ROLLOUTS_LOST: f"the failures were ours and cost nothing; {GO_ON}",
     FailureCode.TRAINER_REFUSED: "change what the cause names in the configuration, then start the run again",
+    FailureCode.MODEL_REFUSED: "correct the key, the model's name or the account at its server, then start again",
     FailureCode.NON_FINITE: "lower learning_rate, then start the run again; checkpoints of before are good",
     FailureCode.DIVERGING: "lower learning_rate, or begin from an earlier checkpoint: prime train checkpoints {run}",
     FailureCode.STALLED: "the cause names whom it waited for; once that answers: prime train restart {run}",
