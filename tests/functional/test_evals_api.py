@@ -165,6 +165,15 @@ def test_an_external_models_key_is_for_the_orchestrator_and_never_for_the_sandbo
     assert answer.json()["metadata"]["prices"] == prices and b"sk-their" not in answer.content
 
 
+def test_the_teams_secret_is_a_key_too_and_no_sandbox_sees_it(client, ann, pool):
+    secret = {"name": "THEIR_KEY", "value": "sk-of-the-team"}
+    assert client.post("/api/v1/secrets/", secret).status_code in (200, 201)
+    assert client.post(HOSTED, hosted_body(make_release(ann), **EXTERNAL)).status_code == 200
+    holder = Holder(lease_evaluation(pool))
+    spec = holder.do("attempt_spec")
+    assert spec.external.api_key == "sk-of-the-team" and spec.secrets == {}
+
+
 @pytest.mark.parametrize(
     ("options", "field"),
     [

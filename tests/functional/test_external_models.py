@@ -74,7 +74,7 @@ async def test_a_server_that_refuses_ends_the_evaluation_with_its_words_and_with
     outside.status = status
     finish, place = await played(tmp_path, outside)
     assert (finish.outcome, finish.code) == ("failed", "model_refused")
-    assert f"answered {status}" in finish.message and "no such key: [key]" in finish.message
+    assert f"answered {status}" in finish.message and "no such key: [redacted]" in finish.message
     told = [*place.control.events.values(), *place.control.summaries()]
     assert not [one for one in told if KEY in one.model_dump_json()]
     assert all(row.reward is None for row in place.control.summaries())

@@ -11,12 +11,13 @@ from django.conf import settings
 from controlplane.core.errors import Invalid
 from controlplane.evals.models import Evaluation
 from controlplane.evals.request import EvalOptions
+from controlplane.secrets.queries import team_secret
 from trainer.contracts.internal import ExternalModel
 
 AT = ("body", "eval_config")
 
 
-def check_external(options: EvalOptions) -> None:
+def check_external(team_id: str, options: EvalOptions) -> None:
     """Raises Invalid (422) naming what is wrong with the address or the key."""
     if options.api_base_url is None:
         if options.api_key_var is not None:
@@ -25,9 +26,10 @@ def check_external(options: EvalOptions) -> None:
     _check_address(options.api_base_url)
     if options.seats:
         raise Invalid((*AT, "seats"), "an external model plays every agent; leave the seats out")
-    if options.api_key_var is not None and options.api_key_var not in options.custom_secrets:
-        message = f"there is no secret {options.api_key_var}; send it in custom_secrets"
-        raise Invalid((*AT, "api_key_var"), message)
+    name = options.api_key_var
+    if name is not None and name not in options.custom_secrets and team_secret(team_id, name) is None:
+        hint = f"`prime secret create --name {name}` keeps it for the team; custom_secrets sends it for this evaluation alone."
+        raise Invalid((*AT, "api_key_var"), f"the team has no secret {name}", hint=hint)
 
 
 def _check_address(url: str) -> None:
@@ -54,11 +56,13 @@ def _is_private(host: str) -> bool:
 
 
 def external_of(evaluation: Evaluation, secrets: dict[str, str]) -> ExternalModel | None:
-    """What the orchestrator is told; the key is taken out of `secrets`, which go into the sandbox."""
+    """What the orchestrator is told. The key is the evaluation's own secret, else the team's; out of `secrets`, which go into the
+    sandbox, it is taken."""
     config = evaluation.config or {}
     if not config.get("api_base_url"):
         return None
-    key = secrets.pop(config.get("api_key_var") or "", "")
+    name = config.get("api_key_var") or ""
+    key = secrets.pop(name, None) or (team_secret(evaluation.team_id, name) if name else None) or ""
     return ExternalModel(
         base_url=config["api_base_url"], model=config["model"], api_key=key, may_be_private=settings.PRIVATE_MODELS
     )

@@ -40,7 +40,7 @@ PUSHED_SAMPLES_MAX = 1_000_000
 def start_hosted(*, actor: Actor, request: HostedRequest) -> list[Evaluation]:
     """Queue one evaluation per environment and model: all of them, or none. Several are one group."""
     require_funds(actor.team)
-    check_external(request.eval_config)
+    check_external(actor.team_id, request.eval_config)
     releases = [resolve_release(actor, name, forced=request.force) for name in request.environment_ids]
     answering = {model: _answering(actor, request, model) for model in request.models}
     group_id = _group_of(actor, request, len(releases) * len(answering))

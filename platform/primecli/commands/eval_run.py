@@ -34,7 +34,9 @@ def run(
     api_base_url: Annotated[
         str | None, typer.Option("--api-base-url", help="Evaluate a model behind this OpenAI-compatible address.")
     ] = None,
-    api_key_var: Annotated[str | None, typer.Option("--api-key-var", help="Variable of your shell with the key for it.")] = None,
+    api_key_var: Annotated[
+        str | None, typer.Option("--api-key-var", help="The team's secret, or variable of your shell, with the key for it.")
+    ] = None,
     price_input: Annotated[float | None, typer.Option("--price-input", min=0.0, help="USD per million tokens of it.")] = None,
     price_output: Annotated[float | None, typer.Option("--price-output", min=0.0, help="USD per million tokens of it.")] = None,
     group: Annotated[str | None, typer.Option("--group", help="Add to this group of evaluations.")] = None,
@@ -76,12 +78,10 @@ def _models(text: str) -> dict[str, Any]:
 
 
 def _external(base_url: str | None, key_var: str | None) -> dict[str, Any]:
-    """The key goes along as a secret of the evaluation, never on the command line."""
-    if key_var is None:
-        return _given(api_base_url=base_url)
-    if not os.environ.get(key_var):
-        raise typer.BadParameter(f"the variable {key_var} is not set in this shell", param_hint="--api-key-var")
-    return _given(api_base_url=base_url, api_key_var=key_var, custom_secrets={key_var: os.environ[key_var]})
+    """A key of this shell goes along as a secret of the evaluation; without one the server has the team's of that name."""
+    given = _given(api_base_url=base_url, api_key_var=key_var)
+    value = os.environ.get(key_var or "")
+    return given | ({"custom_secrets": {key_var: value}} if key_var and value else {})
 
 
 def _prices(input_price: float | None, output_price: float | None) -> dict[str, Any]:

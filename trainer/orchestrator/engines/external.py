@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from trainer.contracts.internal import ExternalModel
+from trainer.contracts.redaction import Redactor
 from trainer.orchestrator.attempt.services import OnTrouble
 from trainer.orchestrator.engines.gate import ERROR_BYTES_MAX, EngineAway, EngineGate, Trouble
 from trainer.orchestrator.engines.policies import Policy
@@ -69,8 +70,7 @@ class ExternalGate(EngineGate):
             text = str(error)
         finally:
             answer.close()
-        key = self.model.api_key if self.model else ""
-        return (text.replace(key, "[key]") if key else text)[:300]
+        return Redactor([self.model.api_key] if self.model else []).text(text)[:300]
 
 
 def external_gate(model: ExternalModel, on_trouble: OnTrouble) -> ExternalGate:
