@@ -8,6 +8,7 @@ from typing import Any
 
 from controlplane.core.tenancy import acting_for
 from controlplane.hub import access as hub_access
+from controlplane.hub import collaborators
 from controlplane.hub import services as hub_services
 from controlplane.hub.schemas import DeclareSource, DeclareUpload
 from controlplane.runs.models import Run
@@ -153,6 +154,26 @@ def _part_of(parameter: str, part: str) -> Factory:
 
 for _part in ("owner", "name", "version"):
     OBJECTS[_part] = _part_of("environment_id", _part)
+
+
+@owns("collaborator")
+def collaborator(world: World) -> str:
+    """A user who was invited to the world's environment."""
+    name = make_member().slug
+    environment = hub_access.owned_environment(world.member.actor, world["environment_id"])
+    collaborators.invite(world.member.actor, environment, name)
+    return name
+
+
+@sends("environments_collaborators_invite")
+def invitation(world: World) -> dict[str, Any]:
+    return {"user": make_member().slug}
+
+
+@sends("environments_fork")
+def fork_of_own(world: World) -> dict[str, Any]:
+    """The world's environment for another team of the same member."""
+    return {"team_slug": make_shared_team(world.member)[0].slug}
 
 
 def _next_package() -> Package:

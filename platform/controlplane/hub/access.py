@@ -15,11 +15,11 @@ from controlplane.core.errors import NotFound
 from controlplane.core.tenancy import acting_as_system
 from controlplane.hub import errors
 from controlplane.hub.index_tokens import digest_of_token
-from controlplane.hub.models import Badge, Environment, IndexToken, Release, Upload, UploadKind, Visibility
+from controlplane.hub.models import Badge, Collaborator, Environment, IndexToken, Release, Upload, UploadKind, Visibility
 from controlplane.hub.names import normalize, owners_look_alike, skeleton
 from controlplane.teams.access import memberships_of
 from controlplane.teams.actors import Actor
-from controlplane.teams.models import Team
+from controlplane.teams.models import Team, User
 
 LATEST = "latest"
 
@@ -28,11 +28,19 @@ def team_ids_of(actor: Actor | None) -> list[str]:
     return [membership.team_id for membership in memberships_of(actor.user)] if actor else []
 
 
-def visible_environments(actor: Actor | None, *, mine_only: bool = False) -> QuerySet[Environment]:
-    """Unevaluated: read it within `acting_as_system`."""
-    mine = Q(team_id__in=team_ids_of(actor))
+def visible_environments(actor: Actor | None, *, mine_only: bool = False, personal_only: bool = False) -> QuerySet[Environment]:
+    """Unevaluated: read it within `acting_as_system`. An actor's own are those of their teams, or of the personal one alone, and
+    those that they collaborate on."""
+    mine = Q(team_id__in=team_ids_of(actor)) | Q(id__in=_shared_with(actor))
+    if personal_only and actor:
+        mine = Q(team_id=actor.user.personal_team.id)
     shown = mine if mine_only else mine | Q(visibility=Visibility.PUBLIC)
-    return Environment.objects.filter(shown, deleted_at__isnull=True).select_related("team")
+    return Environment.objects.filter(shown, deleted_at__isnull=True).select_related("team").defer("search")
+
+
+def _shared_with(actor: Actor | None) -> QuerySet[Collaborator]:
+    user = actor.user if actor else None
+    return Collaborator.objects.filter(user=user).values("environment_id")  # type: ignore[return-value]
 
 
 def environment_by_name(actor: Actor | None, owner: str, name: str) -> Environment:
@@ -54,10 +62,37 @@ def environment_by_id(actor: Actor | None, environment_id: str) -> Environment:
 def owned_environment(actor: Actor, environment_id: str) -> Environment:
     """One that a team of the actor owns."""
     with acting_as_system():
+        found = visible_environments(actor).filter(id=environment_id, team_id__in=team_ids_of(actor)).first()
+    if found is None:
+        raise errors.no_environment(environment_id)
+    return found
+
+
+def writable_environment(actor: Actor, environment_id: str) -> Environment:
+    """One that the actor may push to: a team of theirs owns it, or invited them."""
+    with acting_as_system():
         found = visible_environments(actor, mine_only=True).filter(id=environment_id).first()
     if found is None:
         raise errors.no_environment(environment_id)
     return found
+
+
+def writable_environment_by_name(actor: Actor, owner: str, name: str) -> Environment:
+    return writable_environment(actor, environment_by_name(actor, owner, name).id)
+
+
+def collaborators_of(environment: Environment) -> list[Collaborator]:
+    with acting_as_system():
+        return list(environment.collaborators.select_related("user__personal_team").order_by("created_at", "id"))
+
+
+def user_by_public_name(name: str) -> User:
+    """Whose personal team has that name. Public names are everybody's to know."""
+    with acting_as_system():
+        team = Team.objects.filter(slug=name, personal_of__isnull=False).select_related("personal_of").first()
+    if team is None or team.personal_of is None:
+        raise NotFound(f"There is no user '{name}'.", hint="A user's name is that of their personal team.")
+    return team.personal_of
 
 
 def owned_environment_by_name(actor: Actor, owner: str, name: str) -> Environment:
@@ -88,7 +123,7 @@ def lookalike_of(team: Team, name: str, *, as_public: bool) -> str | None:
 
 
 def owned_upload(actor: Actor, environment_id: str, upload_id: str, kind: UploadKind) -> Upload:
-    environment = owned_environment(actor, environment_id)
+    environment = writable_environment(actor, environment_id)
     with acting_as_system():
         found = Upload.objects.filter(id=upload_id, environment=environment, kind=kind).first()
     if found is None:
@@ -106,7 +141,11 @@ def releases_by_environment(environments: Sequence[Environment]) -> dict[str, li
     """`releases_of` for a page of environments, by their ids."""
     found: dict[str, list[Release]] = {environment.id: [] for environment in environments}
     with acting_as_system():
-        rows = Release.objects.filter(environment__in=environments).select_related("environment__team").defer("log", "readme")
+        rows = (
+            Release.objects.filter(environment__in=environments)
+            .select_related("environment__team")
+            .defer("log", "readme", "environment__search")
+        )
         for release in rows:
             found[release.environment_id].append(release)
     for releases in found.values():
@@ -198,7 +237,8 @@ def _own_environment(actor: Actor, reference: str) -> Environment:
 def release_by_id(release_id: str) -> Release:
     """For workers and leased attempts, which act on what was resolved for an actor before."""
     with acting_as_system():
-        found = Release.objects.filter(id=release_id).select_related("environment__team").first()
+        rows = Release.objects.filter(id=release_id).select_related("environment__team").defer("environment__search")
+        found = rows.first()
     if found is None:
         raise NotFound(f"There is no release '{release_id}'.")
     return found
@@ -226,9 +266,15 @@ def environment_by_index_token(token: str) -> Environment:
         rows = IndexToken.objects.filter(token_sha256=digest_of_token(token), expires_at__gt=DatabaseNow())
         live = rows.filter(Q(key=None) | Q(key__revoked_at=None), environment__deleted_at=None)
         found = live.select_related("environment__team", "created_by").first()
-        if found is not None and found.environment.team_id in {one.team_id for one in memberships_of(found.created_by)}:
+        if found is not None and _may_still_read(found):
             return found.environment
     raise NotFound("There is no such index.", hint="Its address ends after an hour: `prime env info` gives a new one.")
+
+
+def _may_still_read(token: IndexToken) -> bool:
+    if token.environment.team_id in {membership.team_id for membership in memberships_of(token.created_by)}:
+        return True
+    return token.environment.collaborators.filter(user=token.created_by).exists()
 
 
 def wheel_of(environment: Environment, filename: str) -> Release:

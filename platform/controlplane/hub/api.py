@@ -43,12 +43,12 @@ class HubView(ApiView):
     open_to_visitors = True
 
 
-def _data(answer: Answer) -> Response:
+def data(answer: Answer) -> Response:
     """The envelope of this area."""
     return Response({"data": answer.model_dump(mode="json")})
 
 
-def _enveloped(model: type[BaseModel]) -> type[BaseModel]:
+def enveloped(model: type[BaseModel]) -> type[BaseModel]:
     """The envelope, for the OpenAPI document."""
     return type(f"{model.__name__}Answer", (Answer,), {"__annotations__": {"data": model}, "__module__": __name__})
 
@@ -61,7 +61,7 @@ class EnvironmentsView(HubView):
 
 
 class ResolveView(HubView):
-    @extend_schema(operation_id="environments_resolve", request=ResolveBody, responses=_enveloped(Resolved))
+    @extend_schema(operation_id="environments_resolve", request=ResolveBody, responses=enveloped(Resolved))
     def post(self, request: Request) -> Response:
         """Get or create `owner/name`. Another owner's environment is only looked up."""
         body = read_body(request, ResolveBody)
@@ -73,7 +73,7 @@ class ResolveView(HubView):
         else:
             team = access.owning_team(actor, owner) if owner else actor.team
             environment, created = services.get_or_create_environment(team, body.name, visibility)
-        return _data(
+        return data(
             Resolved(
                 id=environment.id,
                 name=environment.name,
@@ -88,11 +88,11 @@ class LookupView(HubView):
     reads = frozenset({"post"})
     open_to_visitors = False
 
-    @extend_schema(operation_id="environments_lookup", request=LookupBody, responses=_enveloped(Found))
+    @extend_schema(operation_id="environments_lookup", request=LookupBody, responses=enveloped(Found))
     def post(self, request: Request) -> Response:
         """Whether an id is that of an environment which the caller may see."""
         environment = access.environment_by_id(request.user, read_body(request, LookupBody).id)
-        return _data(Found(id=environment.id, name=environment.name, owner=Owner(name=environment.team.slug)))
+        return data(Found(id=environment.id, name=environment.name, owner=Owner(name=environment.team.slug)))
 
 
 class EnvironmentView(HubView):
@@ -112,49 +112,49 @@ class EnvironmentByNameView(HubView):
 
 
 class WheelsView(HubView):
-    @extend_schema(operation_id="environments_wheels_create", request=DeclareUpload, responses=_enveloped(WheelDeclared))
+    @extend_schema(operation_id="environments_wheels_create", request=DeclareUpload, responses=enveloped(WheelDeclared))
     def post(self, request: Request, environment_id: str) -> Response:
         """Announce a wheel; the answer holds a signed address to PUT it to, or null when it is stored already."""
-        environment = access.owned_environment(request.user, environment_id)
+        environment = access.writable_environment(request.user, environment_id)
         upload, url = services.declare_upload(request.user, environment, read_body(request, DeclareUpload))
-        return _data(WheelDeclared(wheel_id=upload.id, upload_url=url))
+        return data(WheelDeclared(wheel_id=upload.id, upload_url=url))
 
 
 class FinalizeWheelView(HubView):
-    @extend_schema(operation_id="environments_wheels_finalize", request=None, responses=_enveloped(Finalized))
+    @extend_schema(operation_id="environments_wheels_finalize", request=None, responses=enveloped(Finalized))
     def post(self, request: Request, environment_id: str, wheel_id: str) -> Response:
         """Check an uploaded wheel and keep it."""
         upload = access.owned_upload(request.user, environment_id, wheel_id, UploadKind.WHEEL)
         services.finalize_wheel(upload)
-        return _data(Finalized(message=f"{upload.filename} is verified"))
+        return data(Finalized(message=f"{upload.filename} is verified"))
 
 
 class VersionsView(HubView):
-    @extend_schema(operation_id="environments_versions_create", request=DeclareSource, responses=_enveloped(SourceDeclared))
+    @extend_schema(operation_id="environments_versions_create", request=DeclareSource, responses=enveloped(SourceDeclared))
     def post(self, request: Request, environment_id: str) -> Response:
         """Announce the source archive of a release; the answer holds a signed address to PUT it to."""
-        environment = access.owned_environment(request.user, environment_id)
+        environment = access.writable_environment(request.user, environment_id)
         upload, url = services.declare_upload(request.user, environment, read_body(request, DeclareSource))
-        return _data(SourceDeclared(version_id=upload.id, upload_url=url or ""))
+        return data(SourceDeclared(version_id=upload.id, upload_url=url or ""))
 
 
 class FinalizeVersionView(HubView):
-    @extend_schema(operation_id="environments_versions_finalize", request=None, responses=_enveloped(Finalized))
+    @extend_schema(operation_id="environments_versions_finalize", request=None, responses=enveloped(Finalized))
     def post(self, request: Request, environment_id: str, version_id: str) -> Response:
         """Check an uploaded source archive and publish the release."""
         upload = access.owned_upload(request.user, environment_id, version_id, UploadKind.SOURCE)
         release = services.finalize_source(upload, client=request.headers.get("User-Agent", ""))
-        return _data(Finalized(message=f"{release.version} is published", release_id=release.id))
+        return data(Finalized(message=f"{release.version} is published", release_id=release.id))
 
 
 class ReleaseView(HubView):
-    @extend_schema(operation_id="releases_get", responses=_enveloped(ReleaseDetail))
+    @extend_schema(operation_id="releases_get", responses=enveloped(ReleaseDetail))
     def get(self, request: Request, owner: str, name: str, version: str) -> Response:
         """One release, by version, content hash or `latest`. An API key that may read a private one gets the address of an index
         for installers, which opens that package alone and ends after an hour."""
         actor, release = request.user, access.release_by_name(request.user, owner, name, version)
         token = services.issue_index_token(actor, release.environment) if queries.needs_index_token(actor, release) else None
-        return _data(queries.release_detail(actor, release, token))
+        return data(queries.release_detail(actor, release, token))
 
     @extend_schema(operation_id="releases_yank", responses={204: None})
     def delete(self, request: Request, owner: str, name: str, version: str) -> Response:
@@ -165,12 +165,12 @@ class ReleaseView(HubView):
 
 
 class InspectView(HubView):
-    @extend_schema(operation_id="releases_inspect", parameters=query_parameters(InspectQuery), responses=_enveloped(Inspection))
+    @extend_schema(operation_id="releases_inspect", parameters=query_parameters(InspectQuery), responses=enveloped(Inspection))
     def get(self, request: Request, owner: str, name: str, version: str) -> Response:
         """A folder or a file of the release's source."""
         query = read_query(request, InspectQuery)
         release = access.release_by_name(request.user, owner, name, version)
-        return _data(queries.inspect_release(release, query.path, query.max_bytes))
+        return data(queries.inspect_release(release, query.path, query.max_bytes))
 
 
 class SourceView(HubView):
@@ -181,36 +181,36 @@ class SourceView(HubView):
 
 
 class ReadmeView(HubView):
-    @extend_schema(operation_id="releases_readme", responses=_enveloped(Readme))
+    @extend_schema(operation_id="releases_readme", responses=enveloped(Readme))
     def get(self, request: Request, owner: str, name: str, version: str) -> Response:
         """The README, as cleaned HTML and as it was written."""
         text = access.release_by_name(request.user, owner, name, version).readme
-        return _data(Readme(html=readme_html(text), text=text))
+        return data(Readme(html=readme_html(text), text=text))
 
 
 class BadgeView(HubView):
-    @extend_schema(operation_id="releases_badge", responses=_enveloped(BadgeState))
+    @extend_schema(operation_id="releases_badge", responses=enveloped(BadgeState))
     def get(self, request: Request, owner: str, name: str, version: str) -> Response:
         """What the check of the release has found."""
-        return _data(queries.badge_state(access.release_by_name(request.user, owner, name, version)))
+        return data(queries.badge_state(access.release_by_name(request.user, owner, name, version)))
 
 
 class LogView(HubView):
-    @extend_schema(operation_id="releases_log", responses=_enveloped(CheckLog))
+    @extend_schema(operation_id="releases_log", responses=enveloped(CheckLog))
     def get(self, request: Request, owner: str, name: str, version: str) -> Response:
         """The log of the release's check."""
-        return _data(CheckLog(log=access.release_by_name(request.user, owner, name, version).log))
+        return data(CheckLog(log=access.release_by_name(request.user, owner, name, version).log))
 
 
 class StatusView(HubView):
-    @extend_schema(operation_id="environments_status", responses=_enveloped(EnvironmentStatus))
+    @extend_schema(operation_id="environments_status", responses=enveloped(EnvironmentStatus))
     def get(self, request: Request, owner: str, name: str) -> Response:
         """The environment and its latest release."""
-        return _data(queries.environment_status(access.environment_by_name(request.user, owner, name)))
+        return data(queries.environment_status(access.environment_by_name(request.user, owner, name)))
 
 
 class VersionListView(HubView):
-    @extend_schema(operation_id="environments_versions_list", responses=_enveloped(VersionRows))
+    @extend_schema(operation_id="environments_versions_list", responses=enveloped(VersionRows))
     def get(self, request: Request, owner: str, name: str) -> Response:
         """Every release, the highest version first."""
-        return _data(queries.version_rows(access.environment_by_name(request.user, owner, name)))
+        return data(queries.version_rows(access.environment_by_name(request.user, owner, name)))

@@ -36,6 +36,10 @@ def no_release(slug: str, version: str) -> NotFound:
     return NotFound(f"There is no release '{slug}@{version}'.", hint=f"`prime env versions {slug}` lists them.")
 
 
+def no_collaborator(name: str) -> NotFound:
+    return NotFound(f"There is no collaborator '{name}'.", hint="The environment's page and `prime env collaborators` list them.")
+
+
 def no_upload(upload_id: str) -> NotFound:
     return NotFound(f"There is no upload '{upload_id}'.", hint="Push again; an upload that was refused is gone.")
 

@@ -7,6 +7,8 @@ A release row exists once both artefacts have been verified, and its content nev
 from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 
 from controlplane.core.clock import DatabaseNow
@@ -53,6 +55,9 @@ class Environment(TenantModel):
     description = models.TextField(default="", blank=True)
     tags = ArrayField(models.CharField(max_length=64), default=list)
     visibility = models.CharField(max_length=8, choices=Visibility.choices, default=Visibility.PRIVATE)
+    forked_from = models.ForeignKey("Release", null=True, on_delete=models.SET_NULL, related_name="forks")
+    search = SearchVectorField(null=True)
+    """Name, tags, description and README as `hub.search` weighs them."""
     updated_at = models.DateTimeField(db_default=DatabaseNow())
     deleted_at = models.DateTimeField(null=True)
 
@@ -62,6 +67,7 @@ class Environment(TenantModel):
         indexes = (
             models.Index(fields=["visibility", "-updated_at"], name="environment_by_update"),
             models.Index(fields=["skeleton"], name="environment_by_look"),
+            GinIndex(fields=["search"], name="environment_by_words"),
         )
 
     def save(self, *args: Any, **kwargs: Any) -> None:
@@ -71,6 +77,28 @@ class Environment(TenantModel):
     @property
     def slug(self) -> str:
         return f"{self.team.slug}/{self.name}"
+
+
+class Star(TenantModel):
+    """A user likes an environment. The row belongs to the user's personal team; everybody sees how many there are."""
+
+    environment = models.ForeignKey(Environment, on_delete=models.CASCADE, related_name="stars")
+    user = models.ForeignKey("teams.User", on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        db_table = "hub_star"
+        constraints = (models.UniqueConstraint(fields=["environment", "user"], name="star_once"),)
+
+
+class Collaborator(TenantModel):
+    """A user of another team who may read an environment and push releases of it. The row belongs to the environment's team."""
+
+    environment = models.ForeignKey(Environment, on_delete=models.CASCADE, related_name="collaborators")
+    user = models.ForeignKey("teams.User", on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        db_table = "hub_collaborator"
+        constraints = (models.UniqueConstraint(fields=["environment", "user"], name="collaborator_once"),)
 
 
 class Upload(TenantModel):

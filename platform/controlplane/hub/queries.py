@@ -4,20 +4,22 @@ Absolute addresses are built from the configured public origin.
 """
 
 import tarfile
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from django.conf import settings
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
 
 from controlplane.core.errors import NotFound
 from controlplane.core.objects import store
 from controlplane.core.tenancy import acting_as_system
 from controlplane.hub import access
-from controlplane.hub.models import SETTLED_BADGES, Badge, Environment, Release, Visibility
-from controlplane.hub.names import normalize
+from controlplane.hub.models import SETTLED_BADGES, Badge, Environment, Release, Star, Visibility
 from controlplane.hub.schemas import (
     BadgeState,
     CheckStatus,
+    CollaboratorRow,
+    CollaboratorRows,
     Entry,
     EnvironmentList,
     EnvironmentRow,
@@ -28,10 +30,12 @@ from controlplane.hub.schemas import (
     Provenance,
     ReleaseDetail,
     ReleaseName,
+    Stars,
     Verdict,
     VersionRow,
     VersionRows,
 )
+from controlplane.hub.search import matching
 from controlplane.pools.models import Lease
 from controlplane.teams.actors import Actor
 from trainer.contracts.rollouts import ReleaseSpec
@@ -39,8 +43,13 @@ from trainer.contracts.rollouts import ReleaseSpec
 WHEEL_URL_EXPIRES_S = 6 * 3600
 SOURCE_URL_EXPIRES_S = 600
 ACTIONS = {Badge.PENDING: "PENDING", Badge.BUILDING: "RUNNING", Badge.GREEN: "SUCCESS", Badge.RED: "FAILED"}
-# Nobody has stars yet: sorting by them is sorting by name.
-SORT_COLUMNS = {"name": "normalized_name", "created_at": "created_at", "updated_at": "updated_at", "stars": "normalized_name"}
+SORT_COLUMNS = {
+    "name": ["normalized_name"],
+    "created_at": ["created_at"],
+    "updated_at": ["updated_at"],
+    "stars": ["stars_count", "updated_at"],
+    "rank": ["rank", "updated_at"],
+}
 
 
 def release_spec(release: Release) -> ReleaseSpec:
@@ -69,9 +78,11 @@ def unsettled_releases(*, limit: int) -> list[str]:
 
 def list_environments(actor: Actor | None, query: ListQuery) -> EnvironmentList:
     with acting_as_system():
-        rows = _matching(access.visible_environments(actor, mine_only=query.mine_only), query)
-        order = f"{'-' if query.sort_order == 'desc' else ''}{SORT_COLUMNS[query.sort_by]}"
-        page = list(rows.order_by(order, "id")[query.offset : query.offset + query.limit])
+        visible = access.visible_environments(actor, mine_only=query.mine_only, personal_only=not query.include_teams)
+        rows = _matching(_with_stars(actor, visible), query)
+        columns = SORT_COLUMNS[query.sort_by or ("rank" if query.search.strip() else "updated_at")]
+        order = [f"-{column}" if query.sort_order == "desc" else column for column in columns]
+        page = list(rows.order_by(*order, "id")[query.offset : query.offset + query.limit])
         releases = access.releases_by_environment(page)
         data = [_row(environment, access.latest_of(releases[environment.id])) for environment in page]
         return EnvironmentList(data=data, total_count=rows.count(), offset=query.offset, limit=query.limit)
@@ -82,11 +93,35 @@ def _matching(rows: QuerySet[Environment], query: ListQuery) -> QuerySet[Environ
         rows = rows.filter(team__slug=query.owner)
     if query.visibility:
         rows = rows.filter(visibility=query.visibility)
-    if query.search:
-        rows = rows.filter(Q(normalized_name__icontains=normalize(query.search)) | Q(description__icontains=query.search))
     if query.tags:
         rows = rows.filter(tags__contains=query.tags)
-    return rows
+    if query.badge:
+        newest = Release.objects.filter(environment=OuterRef("pk"), yanked_at=None, quarantined_at=None).order_by("-created_at")
+        rows = rows.annotate(newest_badge=Subquery(newest.values("badge")[:1])).filter(newest_badge=query.badge)
+    if query.starred_only:
+        rows = rows.filter(starred=True)
+    return matching(rows, query.search) if query.search.strip() else rows
+
+
+def _with_stars(actor: Actor | None, rows: QuerySet[Environment]) -> QuerySet[Environment]:
+    """`stars_count`, and `starred` by the reader."""
+    stars = Star.objects.filter(environment=OuterRef("pk"))
+    counted = stars.order_by().values("environment").annotate(count=Count("id")).values("count")
+    own = Exists(stars.filter(user=actor.user)) if actor else Value(False)
+    return rows.annotate(stars_count=Coalesce(Subquery(counted), 0), starred=own)
+
+
+def stars_of(actor: Actor | None, environment: Environment) -> Stars:
+    with acting_as_system():
+        rows = Star.objects.filter(environment=environment)
+        return Stars(stars=rows.count(), starred=actor is not None and rows.filter(user=actor.user).exists())
+
+
+def collaborator_rows(environment: Environment) -> CollaboratorRows:
+    rows = access.collaborators_of(environment)
+    return CollaboratorRows(
+        collaborators=[CollaboratorRow(user=row.user.personal_team.slug, invited_at=row.created_at) for row in rows]
+    )
 
 
 def _row(environment: Environment, latest: Release | None) -> EnvironmentRow:
@@ -99,6 +134,8 @@ def _row(environment: Environment, latest: Release | None) -> EnvironmentRow:
         tags=environment.tags,
         latest_version=latest.version if latest else None,
         badge=latest.badge if latest else None,
+        stars=environment.stars_count,  # type: ignore[attr-defined]
+        starred=environment.starred,  # type: ignore[attr-defined]
         created_at=environment.created_at,
         updated_at=environment.updated_at,
     )
@@ -140,8 +177,25 @@ def release_detail(actor: Actor | None, release: Release, index_token: str | Non
         quarantined=release.quarantined_at is not None,
         quarantine_reason=access.quarantine_reason_for(actor, release) or None,
         provenance=provenance_of(release),
+        tags=environment.tags,
+        **stars_of(actor, environment).model_dump(),
+        **_relation(actor, environment),
         created_at=release.created_at,
     )
+
+
+def _relation(actor: Actor | None, environment: Environment) -> dict[str, Any]:
+    """What the reader may do, and what the environment was forked from and into, as far as the reader may see it."""
+    with acting_as_system():
+        visible = access.visible_environments(actor)
+        origin = environment.forked_from
+        source = visible.filter(id=origin.environment_id).first() if origin else None
+        return {
+            "is_owner": environment.team_id in access.team_ids_of(actor),
+            "may_push": access.visible_environments(actor, mine_only=True).contains(environment),
+            "forked_from": f"{source.slug}@{origin.version}" if origin and source else None,
+            "forks": visible.filter(forked_from__environment=environment).count(),
+        }
 
 
 def provenance_of(release: Release) -> Provenance:

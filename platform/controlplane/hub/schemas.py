@@ -58,18 +58,32 @@ class DeclareSource(DeclareUpload):
 
 
 class ListQuery(OffsetQuery):
-    sort_by: Literal["name", "created_at", "updated_at", "stars"] = "updated_at"
+    sort_by: Literal["name", "created_at", "updated_at", "stars"] | None = None
+    """Without it: best match first where something is searched, else the newest."""
     sort_order: Literal["asc", "desc"] = "desc"
     owner: str | None = None
     visibility: Literal["PUBLIC", "PRIVATE"] | None = None
     search: Annotated[str, Field(max_length=100)] = ""
-    tags: list[str] = []
+    tags: Annotated[list[Annotated[str, Field(max_length=64)]], Field(max_length=16)] = []
+    badge: Literal["PENDING", "BUILDING", "GREEN", "RED"] | None = None
+    """What the check of the newest release has found."""
+    include_teams: bool = True
+    """With false, of the caller's own those of the personal team alone."""
+    starred_only: bool = False
     mine_only: bool = False
 
 
 class InspectQuery(Query):
     path: Annotated[str, Field(max_length=512)] = ""
     max_bytes: Annotated[int, Field(ge=1, le=2**20)] = 100_000
+
+
+class ForkBody(Body):
+    team_slug: str | None = None
+
+
+class InviteBody(Body):
+    user: Annotated[str, Field(min_length=1, max_length=64)]
 
 
 class Owner(Answer):
@@ -86,6 +100,7 @@ class EnvironmentRow(Answer):
     latest_version: str | None
     badge: str | None
     stars: int = 0
+    starred: bool = False
     created_at: datetime
     updated_at: datetime
 
@@ -95,6 +110,26 @@ class EnvironmentList(Answer):
     total_count: int
     offset: int
     limit: int
+
+
+class Forked(Answer):
+    slug: str
+    environment_id: str
+    version_id: str
+
+
+class Stars(Answer):
+    stars: int
+    starred: bool
+
+
+class CollaboratorRow(Answer):
+    user: str
+    invited_at: datetime
+
+
+class CollaboratorRows(Answer):
+    collaborators: list[CollaboratorRow]
 
 
 class Resolved(Answer):
@@ -157,6 +192,16 @@ class ReleaseDetail(Answer):
     quarantine_reason: str | None
     """The operator's words, for members of the owning team."""
     provenance: Provenance
+    tags: list[str]
+    stars: int
+    starred: bool
+    may_push: bool
+    """Whether the caller may push releases of it."""
+    is_owner: bool
+    """Whether a team of the caller owns it."""
+    forked_from: str | None
+    """`owner/name@version`, for those who may see that one."""
+    forks: int
     created_at: datetime
 
 

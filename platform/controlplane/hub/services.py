@@ -26,6 +26,7 @@ from controlplane.hub.index_tokens import EXPIRES_AFTER, digest_of_token, new_to
 from controlplane.hub.models import Badge, Environment, IndexToken, Release, Upload, UploadKind, Visibility
 from controlplane.hub.names import normalize, refusal
 from controlplane.hub.schemas import DeclareSource, DeclareUpload
+from controlplane.hub.search import document_of
 from controlplane.secrets.services import forget_environment
 from controlplane.teams.actors import Actor
 from controlplane.teams.models import Team
@@ -255,7 +256,7 @@ def _publish(source: Upload, wheel: Upload, facts: SourceFacts, client: str) -> 
                 source_size_bytes=source.size_bytes,
                 source_key=source.object_key,
             )
-            _describe(environment, source.metadata)
+            describe(environment, source.metadata, facts.readme)
             outbox.emit(task=CHECK_TASK, key=f"release:{release.id}:check", payload={"release_id": release.id})
             return release
     except IntegrityError as error:
@@ -263,11 +264,13 @@ def _publish(source: Upload, wheel: Upload, facts: SourceFacts, client: str) -> 
         raise errors.version_taken(source.version) from error
 
 
-def _describe(environment: Environment, metadata: dict[str, Any]) -> None:
+def describe(environment: Environment, metadata: dict[str, Any], readme: str) -> None:
+    """Its newest release says what an environment is for, and by which words it is found."""
     environment.description = metadata.get("description") or ""
     environment.tags = metadata.get("tags") or []
+    environment.search = document_of(environment.name, environment.tags, environment.description, readme)
     environment.updated_at = DatabaseNow()
-    environment.save(update_fields=["description", "tags", "updated_at"])
+    environment.save(update_fields=["description", "tags", "search", "updated_at"])
 
 
 def yank_release(release: Release) -> None:

@@ -3,7 +3,7 @@
 from django.urls import URLPattern
 
 from controlplane.core.routes import endpoint
-from controlplane.hub import api
+from controlplane.hub import api, api_sharing
 
 ENVIRONMENT = "environmentshub/<str:owner>/<str:name>"
 RELEASE = f"{ENVIRONMENT}/@<str:version>"
@@ -20,6 +20,10 @@ urlpatterns: list[URLPattern] = [
     *endpoint(ENVIRONMENT, api.EnvironmentByNameView),
     *endpoint(f"{ENVIRONMENT}/status", api.StatusView),
     *endpoint(f"{ENVIRONMENT}/versions", api.VersionListView),
+    *endpoint(f"{ENVIRONMENT}/star", api_sharing.StarView),
+    *endpoint(f"{ENVIRONMENT}/fork", api_sharing.ForkView),
+    *endpoint(f"{ENVIRONMENT}/collaborators", api_sharing.CollaboratorsView),
+    *endpoint(f"{ENVIRONMENT}/collaborators/<str:collaborator>", api_sharing.CollaboratorView),
     *endpoint(RELEASE, api.ReleaseView),
     *endpoint(f"{RELEASE}/inspect", api.InspectView),
     *endpoint(f"{RELEASE}/source", api.SourceView),

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from primecli.commands import secrets, variables
+from primecli.commands.env_sharing import collaborators, fork, star, unstar
 from primecli.commands.init import init
 from primecli.commands.install import install
 from primecli.commands.push import HUB, pull, push
@@ -16,6 +17,10 @@ app = typer.Typer(no_args_is_help=True, help="Environments on the hub.")
 app.command("init")(init)
 app.command("push")(push)
 app.command("pull")(pull)
+app.command("star")(star)
+app.command("unstar")(unstar)
+app.command("fork")(fork)
+app.command("collaborators")(collaborators)
 app.command("install")(install)
 app.add_typer(secrets.environment_app, name="secret")
 app.add_typer(variables.app, name="var")
@@ -26,22 +31,38 @@ EnvironmentArgument = Annotated[str, typer.Argument(help=ENVIRONMENT_HELP)]
 @app.command("list")
 def list_environments(
     ctx: typer.Context,
-    search: Annotated[str | None, typer.Option("--search", help="Part of a name or description.")] = None,
+    search: Annotated[str | None, typer.Option("--search", help="Words of the name, tags, description or README.")] = None,
     owner: Annotated[str | None, typer.Option("--owner", help="Only this owner's.")] = None,
-    mine: Annotated[bool, typer.Option("--mine", help="Only the acting team's.")] = False,
+    mine: Annotated[bool, typer.Option("--mine", help="Only those of your teams.")] = False,
+    starred: Annotated[bool, typer.Option("--starred", help="Only those that you gave a star.")] = False,
+    tag: Annotated[list[str] | None, typer.Option("--tag", help="Only those with this tag; may be repeated.")] = None,
+    visibility: Annotated[str | None, typer.Option("--visibility", help="PUBLIC or PRIVATE.")] = None,
+    badge: Annotated[str | None, typer.Option("--badge", help="GREEN, RED, BUILDING or PENDING.")] = None,
+    sort: Annotated[str | None, typer.Option("--sort", help="name, created_at, updated_at or stars.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100)] = 50,
     offset: Annotated[int, typer.Option("--offset", min=0)] = 0,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
     """List the environments that you may see."""
     cli = session_of(ctx, output)
-    asked = {"include_teams": "true", "search": search, "owner": owner, "mine_only": "true" if mine else None}
+    asked = {
+        "search": search,
+        "owner": owner,
+        "visibility": visibility and visibility.upper(),
+        "badge": badge and badge.upper(),
+        "tags": tag,
+        "mine_only": "true" if mine else None,
+        "starred_only": "true" if starred else None,
+        "sort_by": sort,
+        "sort_order": "asc" if sort == "name" else None,
+    }
     reply = cli.client.get(f"{HUB}/", **asked, limit=limit, offset=offset)
     columns = [
         ("environment", lambda row: f"{row['owner']['name']}/{row['name']}"),
         ("version", lambda row: row.get("latest_version")),
         ("badge", lambda row: row.get("badge")),
         ("visibility", lambda row: row["visibility"].lower()),
+        ("stars", lambda row: row.get("stars")),
         ("description", lambda row: row["description"]),
         ("updated", lambda row: moment(row.get("updated_at"))),
     ]
@@ -68,6 +89,9 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, Any]]:
         ("visibility", found["visibility"].lower()),
         ("description", metadata.get("description")),
         ("dependencies", metadata.get("dependencies")),
+        ("tags", found.get("tags")),
+        ("stars", found.get("stars")),
+        ("forked from", found.get("forked_from")),
         ("content hash", found["content_hash"]),
         ("pushed", _pushed(found.get("provenance") or {})),
         ("quarantine", found.get("quarantine_reason") or ("yes" if found.get("quarantined") else None)),
