@@ -1,4 +1,4 @@
-/** One environment: does it run, what is in it, how to use it, its versions. */
+/** One environment: does it run, what is in it, how to use it, what the team has set for it, its versions. */
 import { useParams, useSearchParams } from "react-router";
 import type { ReleaseDetail } from "../api/shapes";
 import { useQuery } from "../api/use-query";
@@ -11,6 +11,7 @@ import { Tabs } from "../design/tabs";
 import { Age } from "../design/time";
 import { CheckPanel } from "./environment/check";
 import { ReadmePanel } from "./environment/readme";
+import { SecretsPanel } from "./environment/secrets";
 import { SourcePanel } from "./environment/source";
 import { UsePanel } from "./environment/use";
 import { VersionsPanel } from "./environment/versions";
@@ -38,6 +39,7 @@ export function EnvironmentPage() {
     { id: "use", label: "Use it", panel: () => <UsePanel owner={owner} name={name} version={detail.semantic_version} isLatest={version === "latest"} /> },
     { id: "check", label: "Check", panel: () => <CheckPanel release={release} /> },
     { id: "source", label: "Source", panel: () => <SourcePanel release={release} /> },
+    { id: "secrets", label: "Secrets and variables", panel: () => <SecretsPanel environmentId={detail.id} /> },
     { id: "versions", label: "Versions", panel: () => <VersionsPanel owner={owner} name={name} shown={detail.semantic_version} onShow={(chosen) => open({ version: chosen })} /> },
   ];
   return (

@@ -1,10 +1,11 @@
-/** Who is in the team, the user's own name, new teams, and what was done by whom. */
+/** Who is in the team, its secrets, the user's own name, new teams, and what was done by whom. */
 import { useSearchParams } from "react-router";
 import { Heading } from "../design/heading";
 import { Tabs } from "../design/tabs";
 import { useSession } from "../session";
 import { ActivityPanel } from "./team/activity";
 import { MembersPanel } from "./team/members";
+import { SecretsPanel } from "./team/secrets";
 import { SettingsPanel } from "./team/settings";
 
 export function TeamPage() {
@@ -12,6 +13,7 @@ export function TeamPage() {
   const [search, setSearch] = useSearchParams();
   const tabs = [
     { id: "members", label: "Members", panel: () => <MembersPanel /> },
+    { id: "secrets", label: "Secrets", panel: () => <SecretsPanel /> },
     { id: "settings", label: "Settings", panel: () => <SettingsPanel /> },
     ...(isAdmin ? [{ id: "activity", label: "Activity", panel: () => <ActivityPanel /> }] : []),
   ];
