@@ -18,7 +18,7 @@ from primecli.output import OutputFormat, OutputOption, moment
 from primecli.session import Session, YesOption, session_of
 
 ValueOption = Annotated[str | None, typer.Option("--value", "-v", help="The value. It is shown in lists and in logs.")]
-IdOption = Annotated[str, typer.Option("--id", help="Id of the variable (`prime var list`).")]
+VariableArgument = Annotated[str, typer.Argument(metavar="VARIABLE", help="Id of the variable (`prime var list`).")]
 
 app = typer.Typer(no_args_is_help=True, help="Variables of an environment.")
 
@@ -57,8 +57,8 @@ def create(
 @app.command("update")
 def update(
     ctx: typer.Context,
+    variable: VariableArgument,
     environment: EnvironmentArgument,
-    variable: IdOption,
     name: NewNameOption = None,
     value: ValueOption = None,
     source: FromOption = None,
@@ -74,8 +74,8 @@ def update(
 @app.command("delete")
 def delete(
     ctx: typer.Context,
+    variable: VariableArgument,
     environment: EnvironmentArgument,
-    variable: IdOption,
     yes: YesOption = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:

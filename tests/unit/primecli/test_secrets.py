@@ -22,6 +22,7 @@ def hub(server):
         ("POST", f"{HUB}/cenv/secrets/link/csecret"): {"data": {"secretName": "API_KEY"}},
         ("POST", f"{HUB}/cenv/variables"): {"data": VARIABLE},
         ("GET", f"{HUB}/cenv/variables"): {"data": [VARIABLE]},
+        ("PATCH", f"{HUB}/cenv/variables/cvar"): {"data": VARIABLE},
     }
     return server
 
@@ -65,3 +66,4 @@ def test_variables_are_set_and_shown_under_both_spellings(hub, words):
     assert hub.run(*words, "create", "ada/sums", "-n", "LEVEL", "-v", "hard").exit_code == 0
     assert hub.body() == {"name": "LEVEL", "value": "hard", "description": None}
     assert "hard" in hub.run(*words, "list", "ada/sums").stdout
+    assert hub.run(*words, "update", "cvar", "ada/sums", "-v", "easy").exit_code == 0 and hub.body() == {"value": "easy"}
