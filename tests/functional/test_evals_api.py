@@ -92,7 +92,7 @@ def hosted_body(release, **options):
 
 def test_a_hosted_evaluation_is_accepted_per_environment(client, ann):
     first, second = make_release(ann), make_release(ann)
-    body = hosted_body(first, num_examples=128, sampling_args={"max_tokens": 64}, env_args={"low": 1}, allow_sandbox_access=False)
+    body = hosted_body(first, num_examples=128, sampling_args={"max_tokens": 64}, env_args={"low": 1}, allow_sandbox_access=True)
     answer = client.post(
         HOSTED, body | {"environment_ids": [first.environment_id, second.environment.slug], "team_id": ann.team_id}
     )

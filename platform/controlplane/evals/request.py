@@ -63,9 +63,10 @@ class EvalOptions(WithoutNulls):
     """The secret that holds the key for it. It is used outside the sandbox alone."""
     prices: Prices | None = None
     """What the external model costs, for quality against dollars."""
-    allow_sandbox_access: Unserved = None
-    allow_instances_access: Unserved = None
-    allow_tunnel_access: Unserved = None
+    allow_sandbox_access: bool = False
+    """Permissions, two of which the public client gives unasked: there is nothing here that they would open."""
+    allow_instances_access: bool = False
+    allow_tunnel_access: bool = False
 
 
 class HostedRequest(WithoutNulls):
