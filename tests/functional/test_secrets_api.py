@@ -17,7 +17,9 @@ from controlplane.secrets.services import create_setting, hand_out
 from tests.factories.releases import make_release
 from tests.factories.runs import fund, holder_client, lease_run, make_pool, make_run
 from tests.factories.teams import client_for, make_member, make_shared_team
+from tests.fixtures.gates import Gate
 from trainer.contracts.internal import SandboxValues
+from trainer.contracts.redaction import spellings
 
 pytestmark = pytest.mark.django_db
 SECRETS = "/api/v1/secrets/"
@@ -54,6 +56,7 @@ def given(member, environment) -> SandboxValues:
         return values_of(member.team_id, environment.id)
 
 
+@pytest.mark.gate("R15")
 def test_a_secret_is_kept_listed_and_changed_and_its_value_never_comes_back(client, ada):
     body = {"name": "API_KEY", "value": VALUE, "description": "for the judge", "teamId": ada.team_id}
     secret = made(client.post(SECRETS, body))
@@ -66,6 +69,7 @@ def test_a_secret_is_kept_listed_and_changed_and_its_value_never_comes_back(clie
     assert not [answer for answer in answers if VALUE in answer.content.decode()]
 
 
+@pytest.mark.gate("R15")
 def test_values_are_sealed_in_the_database_and_absent_from_the_audit_log(client, hub):
     made(client.post(SECRETS, {"name": "API_KEY", "value": VALUE}))
     made(client.post(f"{hub}/secrets", {"name": "OWN", "value": VALUE}))
@@ -243,6 +247,25 @@ def test_a_value_sealed_under_another_key_is_told_by_its_name(client, ada, envir
     settings.SECRET_KEY = "another-key-of-the-installation-entirely"
     with acting_as_system(), pytest.raises(Exception, match="API_KEY can no longer be read"):
         hand_out(ada.team_id, environment.id, is_check=False)
+
+
+@pytest.mark.gate("R15")
+def test_no_answer_and_no_log_line_of_the_api_has_a_value(client, ada, hub, caplog, gate: Gate):
+    """R15, and (d) of case 40: every address of the team, refusals and failures included; the key of the caller neither."""
+    caplog.set_level("INFO")
+    answers = [client.post(path, {"name": "OWN", "value": VALUE}) for path in (SECRETS, f"{hub}/secrets", f"{hub}/secrets")]
+    answers += [client.post(SECRETS, {"name": "OTHER", "value": [VALUE]}), client.post(SECRETS, {"name": VALUE, "value": VALUE})]
+    secret = made(answers[0])["id"]
+    answers += [client.patch(f"/api/v1/secrets/{secret}", {"value": VALUE, "nonsense": VALUE})]
+    made(client.post(f"{hub}/secrets/link/{secret}"))
+    run = {"model": {"name": "tiny"}, "environments": [{"id": "ada/digit-sum"}]}
+    answers += [client.post("/api/v1/rft/runs", run | {"secrets": [{"key": key, "value": VALUE}]}) for key in ("A", "a")]
+    reads = [SECRETS, f"/api/v1/secrets/{secret}", f"{hub}/secrets", f"{hub}/variables", "/api/v1/audit-events", "/api/v1/keys"]
+    answers += [client.get(path) for path in reads]
+    told = [answer.content.decode() for answer in answers] + [caplog.text]
+    found = [text for text in told for canary in (*spellings(VALUE), ada.key) if canary in text]
+    gate.record(trials=len(told), violations=len(found))
+    assert {answer.status_code for answer in answers} == {200, 402, 409, 422} and found == []
 
 
 def test_nothing_is_left_in_a_transaction_that_failed(client, ada, hub):

@@ -50,7 +50,7 @@ async def attend(
     StaleLease."""
     spec = await control.attempt()
     reporter, status, desire = Reporter(control, redactor), Status(step=spec.resume_step), Desire()
-    reporter.redactor.learn(spec.secrets.values())
+    reporter.redactor.learn([*spec.secrets.values(), *([spec.external.api_key] if spec.external else [])])
     reporter.redactor.learn([spec.external.api_key] if spec.external else [])
     async with pool_client(pool_token) as pool_http, asyncio.TaskGroup() as pulse:
         beat = pulse.create_task(keep_beating(control, status, desire, lease_s=spec.lease_s), name="heartbeat")

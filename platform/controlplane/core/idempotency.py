@@ -7,12 +7,14 @@ sealed. Refuses to know what an operation does.
 """
 
 import hashlib
+import hmac
 import json
 import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db import connection, transaction
 from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
@@ -36,8 +38,10 @@ def check_key(key: str) -> str:
 
 
 def fingerprint(address: str, body: Any) -> str:
-    """SHA-256 of what was asked. Two spellings of one JSON body are the same request."""
-    return hashlib.sha256(f"{address}\n{json.dumps(body, sort_keys=True)}".encode()).hexdigest()
+    """HMAC-SHA-256 of what was asked: a body may hold a secret, whose plain digest would let it be guessed. Two spellings of one
+    JSON body are the same request."""
+    asked = f"{address}\n{json.dumps(body, sort_keys=True)}"
+    return hmac.new(settings.SECRET_KEY.encode(), asked.encode(), hashlib.sha256).hexdigest()
 
 
 def answer_once(*, team_id: str, operation: str, key: str, asked: str, respond: Callable[[], Response]) -> Response:
