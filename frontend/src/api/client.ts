@@ -117,10 +117,9 @@ export async function call(method: Method, path: string, request: LooseRequest =
   }
 }
 
-const method =
-  <M extends Method>(name: M) =>
-  <P extends PathsWith<M>>(path: P, ...[request]: Arguments<P, M>): Promise<AnswerOf<P, M>> =>
-    call(name, path, request) as Promise<AnswerOf<P, M>>;
+type Typed<M extends Method> = <P extends PathsWith<M>>(path: P, ...request: Arguments<P, M>) => Promise<AnswerOf<P, M>>;
+// The compiler would compare every operation of the document with `LooseRequest` here, and there are too many; it checks each call.
+const method = <M extends Method>(name: M) => ((path: string, request?: LooseRequest) => call(name, path, request)) as unknown as Typed<M>;
 
 /** `await api.put("/api/v1/rft/runs/{run_id}/stop", { path: { run_id } })` */
 export const api = {
