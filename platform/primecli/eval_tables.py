@@ -31,7 +31,7 @@ def evaluation_facts(found: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """One evaluation, name and value a line."""
     metrics, statistics = found.get("metrics") or {}, found.get("statistics") or {}
     return [
-        ("evaluation", found["evaluation_id"]),
+        ("evaluation", found.get("evaluation_id")),
         ("name", found.get("name")),
         ("status", found["status"]),
         ("model", found.get("model_name")),

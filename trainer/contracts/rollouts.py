@@ -59,6 +59,9 @@ class RunnerConfig(Wire):
     renderer: dict[str, Any]
     tokenizer_path: str
     limits: RunnerLimits = RunnerLimits()
+    base_url: str = f"http://127.0.0.1:{MODEL_PORT}/v1"
+    """Where model calls go: in a sandbox always to the forwarder of `model.sock`, whose permission is the socket itself."""
+    api_key_var: str = "ROOTSTOCK_MODEL_KEY"
     seats: dict[Name, SeatModel] = {}
     """Agents that the policy does not play."""
     secrets: dict[str, str] = Field(default={}, repr=False)
@@ -134,6 +137,9 @@ class TraceReport(Wire):
     rewards: Annotated[dict[Name, Score | None], Field(max_length=REWARDS_MAX)] = {}
     metrics: Annotated[dict[Name, Score], Field(max_length=REWARDS_MAX)] = {}
     turns: Annotated[int, Field(ge=0)] = 0
+    input_tokens: Annotated[int, Field(ge=0)] = 0
+    output_tokens: Annotated[int, Field(ge=0)] = 0
+    """As the model's server told the library. Never billed: the proxy counts by itself."""
     truncated: bool = False
     scoring_s: Annotated[float, Field(ge=0)] = 0.0
     """How long the environment took to score the trace."""

@@ -90,6 +90,7 @@ def report_trace(trace: Trace, task: vf.Task) -> TraceReport:
         for name, reward in list(trace.rewards.items())[:REWARDS_MAX]
     }
     bad = [name for name, score in scores.items() if not _is_score(score)]
+    usage = trace.usage
     if trace.ok and _is_score(trace.reward) and not trace.is_timeout and not bad:
         state = "ok"
     else:
@@ -106,6 +107,8 @@ def report_trace(trace: Trace, task: vf.Task) -> TraceReport:
             clean(name, _NAME_CHARS): value for name, value in list(trace.metrics.items())[:REWARDS_MAX] if _is_score(value)
         },
         turns=trace.num_turns,
+        input_tokens=max(0, usage.input_tokens) if usage else 0,
+        output_tokens=max(0, usage.completion_tokens) if usage else 0,
         truncated=trace.is_truncated,
         scoring_s=trace.timing.scoring.duration,
         errors=_errors(trace, task, scores, bad),

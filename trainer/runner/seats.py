@@ -11,11 +11,9 @@ from verifiers.v1.clients import ModelContext
 from verifiers.v1.configs.agent import AgentConfig
 from verifiers.v1.utils.loaders import default_harness_id, env_config_type
 
-from trainer.contracts.rollouts import MODEL_PORT, SEAT_HEADER, RolloutRequest, RunnerConfig, RunnerLimits, SeatModel
+from trainer.contracts.rollouts import SEAT_HEADER, RolloutRequest, RunnerConfig, RunnerLimits, SeatModel
 from trainer.runner.chat_harness import HARNESS_ID
 
-_KEY_VARIABLE = "ROOTSTOCK_MODEL_KEY"
-_BASE_URL = f"http://127.0.0.1:{MODEL_PORT}/v1"
 _CONNECT_S = 5.0
 _NO_HARNESS = "bash"
 """What the library names for a package that brings no harness: one that needs a container."""
@@ -33,7 +31,7 @@ def environment_config(config: RunnerConfig) -> vf.EnvConfig:
     harness = HARNESS_ID if harness == _NO_HARNESS else harness
     raw: dict[str, Any] = {name: _seat(limits, default, harness) for name, default in seats.items()}
     for name, player in config.seats.items():
-        raw[name] |= _player(name, player, limits)
+        raw[name] |= _player(name, player, config)
     raw["taskset"] = {**config.args, "id": config.environment}
     raw["timeout"] = {"episode": _episode_s(limits), "finalize": limits.scoring_s}
     raw["interception"] = {"type": "elastic", "multiplex": _INTERCEPTED_PER_SERVER}
@@ -57,17 +55,17 @@ def _seat(limits: RunnerLimits, default: AgentConfig, harness: str) -> dict[str,
     }
 
 
-def _player(name: str, player: SeatModel, limits: RunnerLimits) -> dict[str, Any]:
+def _player(name: str, player: SeatModel, config: RunnerConfig) -> dict[str, Any]:
     """A model of its own, called as in an evaluation: nothing that it says is trained on."""
-    client = _endpoint(limits.rollout_s) | {"type": "eval", "headers": {SEAT_HEADER: name}}
+    client = _endpoint(config, config.limits.rollout_s) | {"type": "eval", "headers": {SEAT_HEADER: name}}
     sampling = {"temperature": player.temperature, "max_tokens": player.max_tokens}
     return {"model": player.model, "client": client, "sampling": sampling}
 
 
-def _endpoint(read_s: float) -> dict[str, Any]:
-    """The key is a placeholder: the socket itself is the permission."""
-    os.environ.setdefault(_KEY_VARIABLE, "local")
-    return {"base_url": _BASE_URL, "api_key_var": _KEY_VARIABLE, "timeout": {"connect": _CONNECT_S, "read": read_s}}
+def _endpoint(config: RunnerConfig, read_s: float) -> dict[str, Any]:
+    """Where nobody has set a key, a placeholder is sent: in a sandbox the socket itself is the permission."""
+    os.environ.setdefault(config.api_key_var, "local")
+    return {"base_url": config.base_url, "api_key_var": config.api_key_var, "timeout": {"connect": _CONNECT_S, "read": read_s}}
 
 
 def _episode_s(limits: RunnerLimits) -> float:
@@ -77,7 +75,7 @@ def _episode_s(limits: RunnerLimits) -> float:
 
 def model_context(request: RolloutRequest, config: RunnerConfig) -> ModelContext:
     """Policy, client and sampling of one rollout."""
-    common = _endpoint(request.deadline_s)
+    common = _endpoint(config, request.deadline_s)
     if request.client == "eval":
         client = vf.EvalClientConfig(**common)
     else:

@@ -14,11 +14,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from trainer.contracts.local_eval import RUNNER_REQUIREMENTS
 from trainer.sandboxing.locks import exclusive
 from trainer.sandboxing.specs import Mount
 from trainer.sandboxing.uv import InstallFailed, Progress, run_uv
 
-REQUIREMENTS = ("verifiers==0.4.0", "renderers==0.1.12", "hatchling==1.33.0", "uv==0.13.9")
 _SYSTEM_PYTHON = "/usr/bin/python3"
 _MARKER = "rootstock-base.json"
 _OLDEST_PYTHON = (3, 11)
@@ -58,7 +58,12 @@ def ensure_base(runner_dir: Path, progress: Progress | None = None) -> BaseVenv:
     """The base environment below `runner_dir`, built if need be (about 15 s with a warm cache, 600 MB). Blocks; safe to call from
     several processes. Raises InstallFailed."""
     interpreter, version, base_prefix = choose_interpreter()
-    content = {"requirements": REQUIREMENTS, "interpreter": str(interpreter), "version": version, "prefix": str(base_prefix)}
+    content = {
+        "requirements": RUNNER_REQUIREMENTS,
+        "interpreter": str(interpreter),
+        "version": version,
+        "prefix": str(base_prefix),
+    }
     digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()
     base = BaseVenv(runner_dir.resolve() / "base", digest, version, base_prefix)
     if not _is_complete(base):
@@ -103,7 +108,7 @@ def _build(base: BaseVenv, interpreter: Path, progress: Progress | None) -> None
     run_uv(["venv", "--offline", "--no-project", "--python", str(interpreter), str(base.path)], deadline_s=_ASK_S)
     # Bytecode now: the environment is read-only in a box, and an import without it costs four seconds every time.
     options = ["--python", str(base.python), "--only-binary", ":all:", "--compile-bytecode"]
-    run_uv(["pip", "install", *options, *REQUIREMENTS], deadline_s=_INSTALL_S, progress=say)
+    run_uv(["pip", "install", *options, *RUNNER_REQUIREMENTS], deadline_s=_INSTALL_S, progress=say)
     frozen = run_uv(["pip", "freeze", "--python", str(base.python)], deadline_s=_ASK_S)
     marker = {"digest": base.digest, "packages": frozen.split(), "built_in_s": round(time.monotonic() - started, 1)}
     partial = base.path / f"{_MARKER}.partial"

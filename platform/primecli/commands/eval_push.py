@@ -25,21 +25,37 @@ def push(
 ) -> None:
     """Push a folder of results. A push that broke off goes on; one that is complete is not made twice."""
     cli = session_of(ctx, output)
-    results, before = read_results(folder), recorded(folder)
+    results = read_results(folder)
     _tell_skipped(cli, results)
-    if evaluation is None and before.get("sha256") == results.sha256:
-        found = cli.client.get(f"/evaluations/{before['evaluation_id']}")
-        cli.terminal.success(f"these results are there already: {found['evaluation_id']}")
-    else:
-        prices = _prices(price_input, price_output)
-        eval_id = evaluation or _unfinished(cli, before) or _open(cli, results, environment, name, prices)
-        found = push_results(cli, folder, results, eval_id)
-        cli.terminal.success(f"pushed {len(results.samples)} samples to {eval_id}")
+    prices = _prices(price_input, price_output)
+    found = push_folder(cli, folder, results, evaluation=evaluation, environment=environment, name=name, prices=prices)
     cli.terminal.data(found)
     cli.show_page(f"/evaluations/{found['evaluation_id']}")
 
 
-def push_results(cli: Session, folder: Path, results: Results, eval_id: str) -> dict[str, Any]:
+def push_folder(
+    cli: Session,
+    folder: Path,
+    results: Results,
+    *,
+    evaluation: str | None = None,
+    environment: str | None = None,
+    name: str | None = None,
+    prices: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The evaluation that holds the folder's results, after pushing what it lacks."""
+    before = recorded(folder)
+    if evaluation is None and before.get("sha256") == results.sha256:
+        found = cli.client.get(f"/evaluations/{before['evaluation_id']}")
+        cli.terminal.success(f"these results are there already: {found['evaluation_id']}")
+        return found
+    eval_id = evaluation or _unfinished(cli, before) or _open(cli, results, environment, name, prices or {})
+    found = _push_results(cli, folder, results, eval_id)
+    cli.terminal.success(f"pushed {len(results.samples)} samples to {eval_id}")
+    return found
+
+
+def _push_results(cli: Session, folder: Path, results: Results, eval_id: str) -> dict[str, Any]:
     """All samples, then the end. What was sent before is overwritten by itself."""
     record(folder, eval_id)
     with cli.terminal.progress(unit="samples") as progress:

@@ -4,17 +4,21 @@ import json
 import os
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.progress import Progress, TaskID
 
+from primecli.commands.eval_local import LocalPlaces, LocalRequest, run_locally
 from primecli.environment_names import ENVIRONMENT_HELP
 from primecli.eval_tables import evaluation_facts, quality_columns
 from primecli.output import CliError, ExitCode, OutputFormat, OutputOption
 from primecli.session import Session, session_of
+from trainer.contracts.rollouts import RolloutSampling
 
 POLL_S = 1.0
+LOCAL_CONCURRENT = 16
 FINAL_STATUSES = frozenset({"COMPLETED", "FAILED", "TIMEOUT", "CANCELLED"})
 MODEL_HELP = "A base model, base:adapter_id, name@step, or several with commas between."
 
@@ -43,16 +47,25 @@ def run(
     name: Annotated[str | None, typer.Option("--name")] = None,
     force: Annotated[bool, typer.Option("--force", help="Evaluate a release that failed its check.")] = False,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Wait, and exit with the outcome.")] = False,
-    hosted: Annotated[bool, typer.Option("--hosted", help="Accepted for compatibility; evaluations are hosted.")] = True,
+    local: Annotated[bool, typer.Option("--local", help="Play it on this machine; ENVIRONMENT may be a folder.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", help="With --local: the folder of its samples.")] = None,
+    upload: Annotated[bool, typer.Option("--upload", help="With --local: push the samples at the end.")] = False,
+    max_concurrent: Annotated[int | None, typer.Option("--max-concurrent", min=1, max=1024, help="Rollouts at once.")] = None,
+    hosted: Annotated[bool, typer.Option("--hosted", help="Accepted for compatibility; it is the default.")] = True,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Start hosted evaluations, one for each model."""
+    """Start evaluations, one for each model: hosted, or with --local on this machine."""
     cli = session_of(ctx, output)
-    sampling = _given(max_tokens=max_tokens, temperature=temperature)
+    sampling, args = _given(max_tokens=max_tokens, temperature=temperature), _object(env_args) if env_args else {}
+    prices = _prices(price_input, price_output)
+    if local:
+        asked = LocalRequest(environment, num_examples, rollouts, RolloutSampling(**sampling), args, api_base_url, api_key_var)
+        places = LocalPlaces(out, upload=upload, prices=prices, max_concurrent=max_concurrent or LOCAL_CONCURRENT)
+        return run_locally(cli, _names(model), asked, places)
     config: dict[str, Any] = {"num_examples": num_examples, "rollouts_per_example": rollouts}
-    config |= ({"sampling_args": sampling} if sampling else {}) | ({"env_args": _object(env_args)} if env_args else {})
-    config |= {"seats": _seats(seat)} if seat else {}
-    config |= _external(api_base_url, api_key_var) | _prices(price_input, price_output)
+    config |= ({"sampling_args": sampling} if sampling else {}) | ({"env_args": args} if args else {})
+    config |= ({"seats": _seats(seat)} if seat else {}) | _given(max_concurrent=max_concurrent)
+    config |= _external(api_base_url, api_key_var) | prices
     body = {"environment_ids": [environment], "eval_config": config} | _models(model)
     body |= _given(name=name, force=force or None, group_id=group, team_id=cli.config.team_id or None)
     made = cli.client.post("/hosted-evaluations", body)
@@ -61,19 +74,23 @@ def run(
         cli.terminal.success(f"evaluation {eval_id} is {made.get('status', 'PENDING')}")
     _show_page(cli, ids)
     if follow:
-        _finish(cli, await_evaluations(cli, ids))
-    else:
-        cli.terminal.data(made)
+        return _finish(cli, await_evaluations(cli, ids))
+    return cli.terminal.data(made)
 
 
 def _given(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _models(text: str) -> dict[str, Any]:
+def _names(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
         raise typer.BadParameter("names no model", param_hint="--model")
+    return names
+
+
+def _models(text: str) -> dict[str, Any]:
+    names = _names(text)
     return {"inference_model": names[0]} if len(names) == 1 else {"inference_models": names}
 
 

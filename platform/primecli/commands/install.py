@@ -37,14 +37,14 @@ def install(
     found = cli.client.get(f"{HUB}/{name}/@{version or 'latest'}")["data"]
     interpreter = python or _interpreter()
     with TemporaryDirectory() as scratch:
-        wheel = _wheel(cli, found, Path(scratch))
+        wheel = fetch_wheel(cli, found, Path(scratch))
         _install(interpreter, wheel)
     release = {"environment": name, "version": found["semantic_version"], "wheel": wheel.name, "python": str(interpreter)}
     cli.terminal.data(release)
     cli.terminal.success(f"installed {name}@{found['semantic_version']} for {interpreter}")
 
 
-def _wheel(cli: Session, found: dict[str, Any], scratch: Path) -> Path:
+def fetch_wheel(cli: Session, found: dict[str, Any], scratch: Path) -> Path:
     """The published wheel; of a private environment one that is built from its source, which the key opens."""
     if not found.get("wheel_url"):
         source = scratch / "source"
