@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from controlplane.core.schemas import Answer, Body, CamelAnswer
-from controlplane.core.sealing import unseal_text
+from controlplane.core.sealing import SealBroken, unseal_text
 from controlplane.secrets.models import DESCRIPTION_LENGTH_MAX, VALUE_LENGTH_MAX, Link, Secret, Setting
 from trainer.contracts.run_config import SecretName
 
@@ -140,7 +140,8 @@ class LinkAnswer(Answer):
 
 
 class Variable(CamelAnswer):
-    """A variable is no secret: its value is shown, and is not masked in logs."""
+    """A variable is no secret: its value is shown, and is not masked in logs. It is empty where it was sealed with another key of
+    the installation: set it again."""
 
     id: str
     name: str
@@ -155,12 +156,19 @@ class Variable(CamelAnswer):
         return cls(
             id=row.id,
             name=row.name,
-            value=unseal_text(row.sealed_value),
+            value=_shown(row.sealed_value),
             description=row.description,
             team_id=row.team_id,
             created_at=row.created_at,
             updated_at=row.updated_at,
         )
+
+
+def _shown(sealed_value: str) -> str:
+    try:
+        return unseal_text(sealed_value)
+    except SealBroken:
+        return ""
 
 
 class VariableAnswer(Answer):

@@ -46,7 +46,9 @@ class Environment(BaseModel):
         description="Where clients reach the S3 server, if elsewhere than our processes do. Signed URLs name it.",
     )
     secret_key: SecretStr = Field(
-        alias="ROOTSTOCK_SECRET_KEY", min_length=32, description="Signs sessions and object URLs. At least 32 characters."
+        alias="ROOTSTOCK_SECRET_KEY",
+        min_length=32,
+        description="Signs sessions and object URLs, and seals secrets. At least 32 characters.",
     )
     public_origin: str = Field(
         alias="ROOTSTOCK_PUBLIC_ORIGIN", description="Scheme, host and port under which clients reach the web process."
