@@ -72,6 +72,9 @@ function Pages() {
         <Route path="/dashboard/tokens/challenge" element={<LoginRequestPage />} />
         <Route path="/dashboard/environments/:owner/:name" element={<Moved to="/environments/:owner/:name" />} />
         <Route path="/dashboard/training/:id" element={<Moved to="/runs/:id" />} />
+        <Route path="/dashboard/evaluations/:id" element={<Moved to="/evaluations/:id" />} />
+        <Route path="/dashboard/billing" element={<Moved to="/billing" />} />
+        <Route path="/dashboard/tokens" element={<Moved to="/keys" />} />
         <Route path="*" element={<NotFound />} />
       </Routes>
     </Suspense>

@@ -39,6 +39,7 @@ def push(
         _upload(cli, file, made["upload_url"], size_bytes)
     _report(cli, cli.client.post(f"{DATASETS}/{made['id']}/finalize"))
     cli.terminal.note(f'in a run: [[dataset]] id = "{declared["name"]}"')
+    cli.show_page("/datasets")
 
 
 @app.command("list")

@@ -60,7 +60,7 @@ def create(
         reply, [("adapter", adapter["id"]), ("model", served_name(adapter)), ("state", adapter["deploymentStatus"])]
     )
     cli.terminal.note(f"call it at {cli.config.inference_url} with model {served_name(adapter)}")
-    cli.show_page("/deployments")
+    cli.show_page("/models")
 
 
 @app.command("delete")

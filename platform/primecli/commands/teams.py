@@ -45,7 +45,7 @@ def create(
     made = reply["data"]
     cli.terminal.facts(reply, [("team", made["id"]), ("name", made["name"]), ("owner name", made["slug"])])
     cli.terminal.note(f"act for it with: prime switch {made['slug']}")
-    cli.show_page("/teams")
+    cli.show_page("/team")
 
 
 @app.command("members")

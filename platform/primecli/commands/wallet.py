@@ -51,7 +51,7 @@ def top_up(
     reply = cli.client.post("/billing/top-ups", {"amount_usd": str(amount)})
     facts = [("added", usd(str(amount))), ("status", reply.get("status")), ("balance", usd(reply.get("balance_usd")))]
     cli.terminal.facts(reply, [*facts, ("note", reply.get("notice")), ("pay at", reply.get("checkout_url"))])
-    cli.show_page("/wallet")
+    cli.show_page("/billing")
 
 
 @app.command("usage")
