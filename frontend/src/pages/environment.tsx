@@ -1,16 +1,15 @@
-/** One environment: does it run, what is in it, how to use it, what the team has set for it, its versions. */
+/** One environment: does it run, what is in it, how to use it, what came of it, what the team has set for it, its versions and people. */
 import { useParams, useSearchParams } from "react-router";
-import type { ReleaseDetail } from "../api/shapes";
 import { useQuery } from "../api/use-query";
-import { Badge, ReleaseBadge } from "../design/badge";
-import { words } from "../design/format";
 import { Heading } from "../design/heading";
-import { Notice, Problem } from "../design/notice";
+import { Problem } from "../design/notice";
 import { Skeleton } from "../design/skeleton";
 import { Tabs } from "../design/tabs";
-import { Age } from "../design/time";
 import { CheckPanel } from "./environment/check";
+import { EnvironmentHead } from "./environment/head";
+import { PeoplePanel } from "./environment/people";
 import { ReadmePanel } from "./environment/readme";
+import { ResultsPanel } from "./environment/results";
 import { SecretsPanel } from "./environment/secrets";
 import { SourcePanel } from "./environment/source";
 import { UsePanel } from "./environment/use";
@@ -36,46 +35,18 @@ export function EnvironmentPage() {
   }
   const tabs = [
     { id: "readme", label: "Readme", panel: () => <ReadmePanel release={release} /> },
-    { id: "use", label: "Use it", panel: () => <UsePanel owner={owner} name={name} version={detail.semantic_version} isLatest={version === "latest"} /> },
-    { id: "check", label: "Check", panel: () => <CheckPanel release={release} /> },
+    { id: "use", label: "Use it", panel: () => <UsePanel owner={owner} name={name} version={detail.semantic_version} isLatest={version === "latest"} isPublic={detail.visibility === "PUBLIC"} /> },
+    { id: "results", label: "Results", panel: () => <ResultsPanel owner={owner} name={name} /> },
+    { id: "check", label: "Check", panel: () => <CheckPanel release={release} mayRetry={detail.may_push} /> },
     { id: "source", label: "Source", panel: () => <SourcePanel release={release} /> },
     { id: "secrets", label: "Secrets and variables", panel: () => <SecretsPanel environmentId={detail.id} /> },
     { id: "versions", label: "Versions", panel: () => <VersionsPanel owner={owner} name={name} shown={detail.semantic_version} onShow={(chosen) => open({ version: chosen })} /> },
+    ...(detail.may_push ? [{ id: "people", label: "People", panel: () => <PeoplePanel owner={owner} name={name} isOwner={detail.is_owner} /> }] : []),
   ];
   return (
     <>
-      <Head detail={detail} title={`${owner}/${name}`} />
-      {detail.quarantined && (
-        <Notice tone="bad" title="This release is in quarantine: nobody can install, pull or start it.">
-          <p>{detail.quarantine_reason ?? "Whoever runs this installation has withdrawn it and told its owner why."}</p>
-        </Notice>
-      )}
+      <EnvironmentHead detail={detail} owner={owner} name={name} onChange={query.reload} />
       <Tabs label="Parts of the environment" tabs={tabs} chosen={search.get("tab") ?? "readme"} onChoose={(tab) => open({ tab })} />
     </>
-  );
-}
-
-function Head({ detail, title }: { detail: ReleaseDetail; title: string }) {
-  return (
-    <Heading title={title} note={detail.description || undefined}>
-      <ReleaseBadge state={detail.badge} />
-      <Badge isPlain>{detail.semantic_version}</Badge>
-      <Badge isPlain>{detail.visibility === "PRIVATE" ? "seen by the team" : "seen by everybody"}</Badge>
-      {detail.yanked && <Badge tone="bad">yanked</Badge>}
-      <Origin of={detail.provenance} />
-      {detail.runtime_hint && <Badge isPlain tone={detail.runtime_hint === "NEEDS_CONTAINER" ? "wait" : ""}>{words(detail.runtime_hint.toLowerCase())}</Badge>}
-    </Heading>
-  );
-}
-
-/** Who sent the release, when and with what; the commit is the sender's word. */
-function Origin({ of: told }: { of: ReleaseDetail["provenance"] }) {
-  const commit = told.commit && `commit ${told.commit.slice(0, 12)}${told.commit_is_clean === false ? " with changes" : ""}`;
-  return (
-    <span className="muted small">
-      pushed by {told.pushed_by} <Age of={told.pushed_at} />
-      {told.client && <> with {told.client}</>}
-      {commit && <> from {told.repository ? <a href={told.repository} rel="noopener noreferrer nofollow">{commit}</a> : commit}</>}
-    </span>
   );
 }

@@ -9,6 +9,7 @@ from controlplane.adapters.models import Adapter
 from controlplane.adapters.schemas import AdapterAnswer, AdapterList, AdapterQuery, AdapterRow, DeployableModels, ModelLimits
 from controlplane.core.schemas import query_parameters, read_query, render
 from controlplane.core.views import ApiView
+from controlplane.hub.access import release_ids
 from controlplane.pools.limits import limits_of
 from controlplane.pools.queries import pools
 from controlplane.teams.actors import actor_in
@@ -24,6 +25,8 @@ class AdaptersView(ApiView):
         query, rows = read_query(request, AdapterQuery), queries.team_adapters(actor_in(request).team)
         if query.run_id:
             rows = rows.filter(run_id=query.run_id)
+        if query.environment:
+            rows = queries.trained_on(rows, release_ids(actor_in(request), query.environment))
         page = rows[query.offset : query.offset + query.limit]
         return render(AdapterList(adapters=[AdapterRow.of(row) for row in page], total=rows.count()))
 

@@ -1,5 +1,6 @@
 """Reads over adapters for lists, the gateway and the reconciler. Decides nothing."""
 
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from django.db.models import Q, QuerySet
@@ -16,6 +17,14 @@ UNSETTLED = (DeploymentStatus.DEPLOYING, DeploymentStatus.UNLOADING)
 def team_adapters(team: Team) -> QuerySet[Adapter]:
     """The team's kept adapters, newest first."""
     return Adapter.objects.select_related("run").filter(team=team, is_kept=True).order_by("-created_at", "-id")
+
+
+def trained_on(rows: QuerySet[Adapter], releases: Sequence[str]) -> QuerySet[Adapter]:
+    """Those whose run had one of these releases, to train on or to be evaluated by."""
+    used = Q(pk__in=[])
+    for release_id in releases:
+        used |= Q(run__releases__contains=[release_id])
+    return rows.filter(used)
 
 
 def deployed_adapters(team: Team) -> QuerySet[Adapter]:

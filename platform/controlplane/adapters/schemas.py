@@ -12,10 +12,11 @@ from trainer.contracts.exports import ExportForm
 
 
 class AdapterQuery(OffsetQuery):
-    """`run_id` keeps the versions of one run."""
+    """`run_id` keeps the versions of one run, `environment` (`owner/name`) those of runs that used it."""
 
     limit: Annotated[int, Field(ge=1, le=200)] = 50
     run_id: str = ""
+    environment: Annotated[str, Field(max_length=160)] = ""
 
 
 class AdapterRow(CamelAnswer):

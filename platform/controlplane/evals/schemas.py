@@ -230,3 +230,18 @@ def render_evaluation(row: Evaluation) -> EvaluationAnswer:
         started_at=row.started_at,
         completed_at=row.finished_at,
     )
+
+
+class LeaderboardRow(Answer):
+    model: str
+    score: float | None
+    samples_count: int
+    is_hosted: bool
+    evaluation_id: str
+    evaluated_at: datetime
+
+
+class Leaderboard(Answer):
+    """One row per model, the best score first."""
+
+    data: list[LeaderboardRow]

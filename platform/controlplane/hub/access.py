@@ -153,6 +153,12 @@ def releases_by_environment(environments: Sequence[Environment]) -> dict[str, li
     return found
 
 
+def release_ids(actor: Actor | None, slug: str) -> list[str]:
+    """Of every release of `owner/name`, for whoever may see it."""
+    owner, _, name = slug.partition("/")
+    return [release.id for release in releases_of(environment_by_name(actor, owner, name))]
+
+
 def latest_release(environment: Environment) -> Release | None:
     return latest_of(releases_of(environment))
 

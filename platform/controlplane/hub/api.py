@@ -202,6 +202,18 @@ class LogView(HubView):
         return data(CheckLog(log=access.release_by_name(request.user, owner, name, version).log))
 
 
+class CheckView(HubView):
+    open_to_visitors = False
+
+    @extend_schema(operation_id="releases_check", request=None, responses=enveloped(BadgeState))
+    def post(self, request: Request, owner: str, name: str, version: str) -> Response:
+        """Check a release once more. Its badge is PENDING until then."""
+        environment = access.writable_environment_by_name(request.user, owner, name)
+        release = access.release_of(environment, version)
+        services.retry_check(release)
+        return data(queries.badge_state(access.release_by_id(release.id)))
+
+
 class StatusView(HubView):
     @extend_schema(operation_id="environments_status", responses=enveloped(EnvironmentStatus))
     def get(self, request: Request, owner: str, name: str) -> Response:

@@ -84,6 +84,11 @@ def _secret_found(error: SecretFound) -> Invalid:
     return refused
 
 
+def check_is_due(slug: str, version: str) -> Conflict:
+    detail = f"{slug}@{version} is not checked again: its check is not over, or it is in quarantine."
+    return Conflict(detail, hint="`prime env status` shows its state.")
+
+
 def red_badge(slug: str, version: str, verdict: dict[str, object] | None) -> RedBadge:
     found = verdict or {}
     summary, module = str(found.get("summary") or "it does not work"), str(found.get("module") or "")

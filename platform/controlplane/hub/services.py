@@ -23,7 +23,7 @@ from controlplane.hub import access, errors
 from controlplane.hub.archives import ArchiveRefused, SourceFacts, WheelFacts, inspect_source, inspect_wheel
 from controlplane.hub.archives.members import ARCHIVE_MAX_BYTES
 from controlplane.hub.index_tokens import EXPIRES_AFTER, digest_of_token, new_token
-from controlplane.hub.models import Badge, Environment, IndexToken, Release, Upload, UploadKind, Visibility
+from controlplane.hub.models import SETTLED_BADGES, Badge, Environment, IndexToken, Release, Upload, UploadKind, Visibility
 from controlplane.hub.names import normalize, refusal
 from controlplane.hub.schemas import DeclareSource, DeclareUpload
 from controlplane.hub.search import document_of
@@ -334,6 +334,15 @@ def record_verdict(release_id: str, verdict: ReleaseVerdict) -> None:
             checked_at=DatabaseNow(),
             requirements_lock=verdict.requirements_lock,
         )
+
+
+def retry_check(release: Release) -> None:
+    """Ask for another check of a release that has its verdict, for when what failed was not the package. Raises Conflict."""
+    with acting_for(release.team_id), transaction.atomic():
+        due = {"id": release.id, "badge__in": SETTLED_BADGES, "quarantined_at": None}
+        if not Release.objects.filter(**due).update(badge=Badge.PENDING):
+            raise errors.check_is_due(release.environment.slug, release.version)
+        outbox.emit(task=CHECK_TASK, key=f"release:{release.id}:check:{new_id()}", payload={"release_id": release.id})
 
 
 def requeue_check(release: Release) -> None:

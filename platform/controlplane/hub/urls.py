@@ -29,5 +29,6 @@ urlpatterns: list[URLPattern] = [
     *endpoint(f"{RELEASE}/source", api.SourceView),
     *endpoint(f"{RELEASE}/readme", api.ReadmeView),
     *endpoint(f"{RELEASE}/badge", api.BadgeView),
+    *endpoint(f"{RELEASE}/check", api.CheckView),
     *endpoint(f"{RELEASE}/log", api.LogView),
 ]

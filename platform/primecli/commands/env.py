@@ -8,7 +8,7 @@ from primecli.commands import secrets, variables
 from primecli.commands.env_sharing import collaborators, fork, star, unstar
 from primecli.commands.init import init
 from primecli.commands.install import install
-from primecli.commands.push import HUB, pull, push
+from primecli.commands.push import HUB, pull, push, report_badge, wait_for_badge
 from primecli.environment_names import ENVIRONMENT_HELP, full_name
 from primecli.output import OutputFormat, OutputOption, moment
 from primecli.session import YesOption, session_of
@@ -154,6 +154,17 @@ def status(ctx: typer.Context, environment: EnvironmentArgument, output: OutputO
     verdict = found.get("verdict") or {}
     facts = [(key, verdict.get(key)) for key in ("summary", "module", "line", "tasks_count", "duration_s")]
     cli.terminal.facts(reply, [("version", found["version"]), ("badge", found["badge"]), *facts])
+
+
+@app.command("check")
+def check(ctx: typer.Context, environment: EnvironmentArgument, output: OutputOption = OutputFormat.TABLE) -> None:
+    """Have the hub check a release once more, and wait for the verdict."""
+    cli = session_of(ctx, output)
+    name, version = full_name(cli, environment)
+    asked = cli.client.post(f"{HUB}/{name}/@{version or 'latest'}/check")["data"]
+    badge = wait_for_badge(cli, name, asked["version"])
+    cli.terminal.data({"environment": name, "version": asked["version"], **badge})
+    report_badge(cli, badge)
 
 
 @app.command("logs")

@@ -66,7 +66,7 @@ def push(
     cli.show_page(f"/environments/{slug}")
     badge = {} if no_wait else wait_for_badge(cli, slug, project.version)
     cli.terminal.data({"environment": slug, "version": project.version, **release, **badge})
-    _report_badge(cli, badge)
+    report_badge(cli, badge)
 
 
 def pull(
@@ -177,7 +177,7 @@ def wait_for_badge(cli: Session, slug: str, version: str) -> dict[str, Any]:
     raise CliError(f"the check of {slug}@{version} has not ended after {BADGE_DEADLINE_S:.0f} s", hint=f"prime env status {slug}")
 
 
-def _report_badge(cli: Session, badge: dict[str, Any]) -> None:
+def report_badge(cli: Session, badge: dict[str, Any]) -> None:
     verdict = badge.get("verdict") or {}
     if badge.get("badge") == "GREEN":
         cli.terminal.success(f"green: {verdict.get('summary', 'the release works')}")

@@ -1,4 +1,6 @@
 /** The release check: what was tried in the sandbox at the push, what came of it, and its log. */
+import { api } from "../../api/client";
+import { useAction } from "../../api/use-action";
 import { useQuery } from "../../api/use-query";
 import { Card, Definitions } from "../../design/card";
 import { ratio, when } from "../../design/format";
@@ -8,7 +10,7 @@ import type { Release } from "./readme";
 
 const REFRESH_MS = 3_000;
 
-export function CheckPanel({ release }: { release: Release }) {
+export function CheckPanel({ release, mayRetry }: { release: Release; mayRetry: boolean }) {
   const query = useQuery("/api/v1/environmentshub/{owner}/{name}/@{version}/badge", { path: release }, REFRESH_MS);
   const state = query.data?.data;
   if (!state) return <Card>{query.problem ? <Problem of={query.problem} /> : <Skeleton what="the check" />}</Card>;
@@ -35,7 +37,19 @@ export function CheckPanel({ release }: { release: Release }) {
         </Card>
       )}
       <CheckLog release={release} />
+      {mayRetry && <Retry release={release} onDone={query.reload} />}
     </>
+  );
+}
+
+function Retry({ release, onDone }: { release: Release; onDone: () => void }) {
+  const retry = useAction(() => api.post("/api/v1/environmentshub/{owner}/{name}/@{version}/check", { path: release }), onDone);
+  return (
+    <Card title="Once more">
+      <p className="muted">For when what failed was not the package. Nothing about the release changes but its badge.</p>
+      <Problem of={retry.problem} />
+      <div><button type="button" className="button" disabled={retry.isBusy} onClick={() => void retry.run()}>Check again</button></div>
+    </Card>
   );
 }
 
