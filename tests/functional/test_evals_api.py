@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import zstandard
 
+from controlplane.billing.services import record_usage
 from controlplane.core.tenancy import acting_as_system
 from controlplane.evals import lifecycle, queries
 from controlplane.evals.models import Evaluation, EvaluationSample
@@ -19,8 +20,8 @@ from tests.factories.adapters import make_adapter
 from tests.factories.runs import fresh, lease_evaluation, make_evaluation, make_funded_member, make_pool, make_release, make_run
 from tests.factories.teams import make_member, without_names
 from trainer.contracts.base import new_id
-from trainer.contracts.events import EventKind
-from trainer.contracts.internal import EventBatch, EventIn, Finish, Heartbeat, RolloutBatch, RolloutSummary
+from trainer.contracts.events import EventKind, Meter
+from trainer.contracts.internal import EventBatch, EventIn, Finish, Heartbeat, RolloutBatch, RolloutSummary, UsageIn
 
 pytestmark = pytest.mark.django_db
 HOSTED, EVALUATIONS = "/api/v1/hosted-evaluations", "/api/v1/evaluations"
@@ -288,6 +289,38 @@ def test_cancelling_ends_a_waiting_one_at_once_and_tells_the_holder_of_a_running
     holder.do("on_finish", Finish(outcome="stopped"))
     row = fresh(running)
     assert (row.status, row.samples_count, row.avg_score) == ("CANCELLED", 2, 0.5), "what is there is kept, and summed up"
+
+
+def test_one_that_ended_early_goes_on_under_its_id_with_what_it_lacks(client, ann, pool):
+    evaluation = make_evaluation(ann, num_examples=3)
+    path = f"{HOSTED}/{evaluation.id}/resume"
+    assert client.patch(path).status_code == 409, "it waits already"
+    holder = Holder(lease_evaluation(pool))
+    holder.do("on_heartbeat", Heartbeat())
+    client.patch(f"{HOSTED}/{evaluation.id}/cancel")
+    holder.rollouts(1, 1.0, None)
+    holder.do("on_finish", Finish(outcome="stopped"))
+    resumed = client.patch(path).json()
+    assert (resumed["status"], resumed["total_samples"], resumed["completed_at"]) == ("PENDING", 2, None)
+    holder = Holder(lease_evaluation(pool))
+    assert holder.do("attempt_spec").done == [(0, 0)]
+    assert holder.do("on_heartbeat", Heartbeat()).desired == "run"
+    holder.rollouts(1, 0.0, 0.5, first_task=1)
+    holder.do("on_finish", Finish(outcome="completed"))
+    row = fresh(evaluation)
+    assert (row.status, row.samples_count, row.avg_score) == ("COMPLETED", 3, 0.5)
+    assert client.patch(path).status_code == 409, "it is complete"
+
+
+def test_an_empty_wallet_resumes_nothing(client, ann):
+    evaluation = make_evaluation(ann)
+    client.patch(f"{HOSTED}/{evaluation.id}/cancel")
+    everything = UsageIn(meter=Meter.ROLLOUT_OUTPUT_TOKENS, sequence="all of it", quantity=10**12, at=datetime.now(UTC))
+    with acting_as_system():
+        subject = {"subject_kind": "eval", "subject_id": evaluation.id, "segment": 1, "model": "tiny"}
+        record_usage(team_id=ann.team_id, events=[everything], **subject)
+    assert client.patch(f"{HOSTED}/{evaluation.id}/resume").status_code == 402
+    assert fresh(evaluation).status == "CANCELLED"
 
 
 def test_an_evaluation_that_runs_out_of_time_is_ended_and_fenced(ann, pool, shift_clock):

@@ -19,6 +19,7 @@ import { SamplesPanel } from "./evaluation/samples";
 
 const REFRESH_MS = 3_000;
 const LIVE = new Set(["PENDING", "RUNNING", "PROCESSING"]);
+const RESUMABLE = new Set(["FAILED", "CANCELLED", "TIMEOUT"]);
 
 export function EvaluationPage() {
   const { id = "" } = useParams();
@@ -37,6 +38,7 @@ export function EvaluationPage() {
       <Heading title={found.name || id} note={<Of evaluation={found} />}>
         <EvaluationBadge status={found.status} />
         {found.is_hosted && LIVE.has(found.status) && <Cancel evaluationId={id} onDone={query.reload} />}
+        {found.is_hosted && RESUMABLE.has(found.status) && <Resume evaluationId={id} onDone={query.reload} />}
       </Heading>
       {found.error_message && <Notice tone="bad" title="The evaluation failed.">{found.error_message}</Notice>}
       <Stats label="Result">
@@ -84,6 +86,22 @@ function Cancel({ evaluationId, onDone }: { evaluationId: string; onDone: () => 
   return (
     <ConfirmButton label="Cancel" confirm="Cancel the evaluation" title="Cancel the evaluation?" action={cancel} isDanger>
       <p>Samples that are there are kept. What was used until now is billed.</p>
+    </ConfirmButton>
+  );
+}
+
+function Resume({ evaluationId, onDone }: { evaluationId: string; onDone: () => void }) {
+  const say = useToast();
+  const resume = useAction(
+    () => api.patch("/api/v1/hosted-evaluations/{evaluation_id}/resume", { path: { evaluation_id: evaluationId } }),
+    () => {
+      say("The evaluation goes on.");
+      onDone();
+    },
+  );
+  return (
+    <ConfirmButton label="Resume" confirm="Go on" title="Go on with what is missing?" action={resume}>
+      <p>Rollouts that are there are kept. Only what is made now is billed.</p>
     </ConfirmButton>
   );
 }

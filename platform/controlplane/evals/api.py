@@ -139,6 +139,15 @@ class HostedLogsView(ApiView):
         return render(LogsAnswer(logs=queries.log_text(evaluation), evaluation_id=evaluation.id))
 
 
+class HostedResumeView(ApiView):
+    scope = "evals"
+
+    @extend_schema(operation_id="hosted_evaluations_resume", request=None, responses=EvaluationAnswer)
+    def patch(self, request: Request, evaluation_id: str) -> Response:
+        """Let a hosted evaluation that failed, was cancelled or ran out of time go on with the rollouts that it lacks."""
+        return render(render_evaluation(services.resume_hosted(actor=request.user, evaluation_id=evaluation_id)))
+
+
 class HostedCancelView(ApiView):
     scope = "evals"
 

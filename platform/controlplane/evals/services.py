@@ -18,7 +18,7 @@ from controlplane.evals.request import HostedRequest
 from controlplane.evals.samples import pushed_rows, store_samples
 from controlplane.evals.schemas import Described, PushEvaluation
 from controlplane.evals.scores import scores_of
-from controlplane.evals.states import is_terminal
+from controlplane.evals.states import is_resumable, is_terminal
 from controlplane.hub.access import environment_by_id, resolve_release
 from controlplane.hub.models import Release
 from controlplane.pools.access import any_pool, live_lease, pool_for_model
@@ -135,6 +135,24 @@ def cancel_hosted(*, actor: Actor, evaluation_id: str) -> Evaluation:
         lifecycle.fence(evaluation, "cancelled")
         move(evaluation, EvalStatus.CANCELLED, reason="cancelled by its owner")
     save_history(evaluation)
+    return evaluation
+
+
+@transaction.atomic
+def resume_hosted(*, actor: Actor, evaluation_id: str) -> Evaluation:
+    """Let an evaluation that ended early go on, under its id, with what it lacks. Its clock and its losses count anew."""
+    evaluation = access.access_evaluation(actor, evaluation_id, lock=True)
+    if not evaluation.is_hosted:
+        raise Conflict("only a hosted evaluation can go on; push the samples of another again")
+    if not is_resumable(evaluation.status):
+        raise Conflict(f"the evaluation is {evaluation.status}; one that failed, was cancelled or ran out of time can go on")
+    require_funds(actor.team)
+    evaluation.cancel_requested_at = evaluation.started_at = evaluation.finished_at = None
+    evaluation.error_code, evaluation.error_message, evaluation.error_detail = "", "", {}
+    evaluation.lost_attempts, evaluation.eligible_at = 0, now()
+    move(evaluation, EvalStatus.PENDING, reason="resumed by its owner")
+    save_history(evaluation)
+    outbox.emit(task=SCHEDULE_TASK, key=f"eval:{evaluation.id}:resumed:{evaluation.events_count}", payload={})
     return evaluation
 
 

@@ -17,4 +17,5 @@ urlpatterns: list[URLPattern] = [
     *endpoint("hosted-evaluations", api.HostedView),
     *endpoint("hosted-evaluations/<str:evaluation_id>/logs", api.HostedLogsView),
     *endpoint("hosted-evaluations/<str:evaluation_id>/cancel", api.HostedCancelView),
+    *endpoint("hosted-evaluations/<str:evaluation_id>/resume", api.HostedResumeView),
 ]

@@ -84,6 +84,16 @@ def logs(ctx: typer.Context, eval_id: EvalArgument, output: OutputOption = Outpu
             cli.terminal.out.print(log_line(line), markup=False)
 
 
+@app.command("resume")
+def resume(ctx: typer.Context, eval_id: EvalArgument, output: OutputOption = OutputFormat.TABLE) -> None:
+    """Let a hosted evaluation that failed, was stopped or ran out of time go on with what it lacks."""
+    cli = session_of(ctx, output)
+    found = cli.client.request("PATCH", f"/hosted-evaluations/{eval_id}/resume")
+    cli.terminal.data(found)
+    cli.terminal.success(f"evaluation {eval_id} is {found['status']} and has {found['total_samples']} rollouts already")
+    cli.show_page(f"/evaluations/{eval_id}")
+
+
 @app.command("stop")
 def stop(ctx: typer.Context, eval_id: EvalArgument, yes: YesOption = False, output: OutputOption = OutputFormat.TABLE) -> None:
     """Stop an evaluation."""
