@@ -19,6 +19,7 @@ import { SamplesPanel } from "./evaluation/samples";
 
 const REFRESH_MS = 3_000;
 const LIVE = new Set(["PENDING", "RUNNING", "PROCESSING"]);
+const COMPARED_MAX = 8;
 const RESUMABLE = new Set(["FAILED", "CANCELLED", "TIMEOUT"]);
 
 export function EvaluationPage() {
@@ -38,6 +39,7 @@ export function EvaluationPage() {
       <Heading title={found.name || id} note={<Of evaluation={found} />}>
         <EvaluationBadge status={found.status} />
         {found.is_hosted && LIVE.has(found.status) && <Cancel evaluationId={id} onDone={query.reload} />}
+        {found.group_id && <GroupLink groupId={found.group_id} />}
         {found.is_hosted && RESUMABLE.has(found.status) && <Resume evaluationId={id} onDone={query.reload} />}
       </Heading>
       {found.error_message && <Notice tone="bad" title="The evaluation failed.">{found.error_message}</Notice>}
@@ -46,6 +48,7 @@ export function EvaluationPage() {
         <Stat label="Spread" value={ratio(statistics?.std, 3)} note="standard deviation" />
         <Stat label="Samples" value={count(found.total_samples)} note={statistics ? <Rewarded statistics={statistics} /> : undefined} />
         {statistics && statistics.pass_rates.length > 0 && <Stat label="pass@k" value={statistics.pass_rates.map((rate) => `@${rate.k} ${ratio(rate.any_of)}`).join(" ")} note={`all of k: ${statistics.pass_rates.map((rate) => `@${rate.k} ${ratio(rate.all_of)}`).join(" ")}`} />}
+        {statistics?.duration_mean_s != null && <Stat label="A rollout" value={`${ratio(statistics.duration_mean_s, 1)} s`} note={statistics.output_tokens_mean == null ? undefined : `${count(Math.round(statistics.input_tokens_mean ?? 0))} tokens in, ${count(Math.round(statistics.output_tokens_mean))} out`} />}
         <Stat label="Took" value={found.started_at && found.completed_at ? duration((Date.parse(found.completed_at) - Date.parse(found.started_at)) / 1000) : "—"} />
       </Stats>
       {statistics && statistics.bins.length > 1 && <RewardSpread bins={statistics.bins} />}
@@ -72,6 +75,13 @@ function Of({ evaluation }: { evaluation: Evaluation }) {
       {evaluation.run_id && <> · of <Link to={`/runs/${evaluation.run_id}`}>a run</Link></>}
     </>
   );
+}
+
+/** What was started together is there to be compared. */
+function GroupLink({ groupId }: { groupId: string }) {
+  const query = useQuery("/api/v1/evaluations", { query: { group_id: groupId, limit: COMPARED_MAX } });
+  const ids = query.data?.evaluations.map((row) => row.evaluation_id).reverse() ?? [];
+  return ids.length > 1 ? <Link className="button" to={`/evaluations/compare?ids=${ids.join(",")}`}>Compare its group</Link> : null;
 }
 
 function Cancel({ evaluationId, onDone }: { evaluationId: string; onDone: () => void }) {
