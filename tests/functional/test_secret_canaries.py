@@ -43,6 +43,7 @@ def whatever_left(place, finish, artifacts: Path, logged: str) -> dict[str, str]
     journals = {f"{name} rollouts": "".join(unpacked_parts(text)) for name, text in files.items() if "/steps/" in name}
     events = [event.model_dump_json() for event in control.events.values()]
     told = {"events": events, "rollouts": batches, "bodies": bodies, "finish": [finish.model_dump_json()], "log": [logged]}
+    told["phases"] = control.phases
     return {name: "\n".join(texts) for name, texts in told.items()} | files | journals
 
 
@@ -90,10 +91,10 @@ async def test_a_run_tells_none_of_its_secrets(packed, runner_dir, tmp_path, cap
 async def test_an_environment_that_breaks_with_its_secrets_in_its_words_tells_none(
     packed, runner_dir, tmp_path, caplog, gate: Gate
 ):
-    """The failure's message, its detail and the end of its log, which are shown, billed and audited by."""
+    """The failure's message, its detail, the end of its log, and what the last heartbeats say."""
     caplog.set_level(logging.INFO)
     values = VALUES.model_copy(update={"variables": {"BREAK": "1"}})
-    finish, place = await done("eval", packed("secret_leaker"), runner_dir, tmp_path, values=values, **GIVEN)
+    finish, place = await done("run", packed("secret_leaker"), runner_dir, tmp_path, values=values, **GIVEN)
     texts = whatever_left(place, finish, tmp_path, caplog.text)
     gate.record(trials=len(texts) * len(canaries()), violations=len(found(texts)))
     assert finish.code == "environment_broken" and found(texts) == []

@@ -89,6 +89,7 @@ class Workplace:
 
     def phase(self, text: str, waiting_for: Component = Component.ORCHESTRATOR) -> None:
         """What the process is doing, for the next heartbeat and the log, and whose turn it is, for the watch."""
+        text = self.reporter.redactor.text(text)
         if self.status.phase != text:
             self.status.phase = text
             self.turn_of(waiting_for)

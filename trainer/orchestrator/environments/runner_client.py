@@ -91,12 +91,12 @@ class RunnerClient:
         except (LinkError, TimeoutError) as error:
             raise RunnerSilent(f"{method} {path}: {_short(error)}") from error
         if answer.status != 200:
-            raise TenantRefused(masked_error(self._redactor, _refusal(content, answer.status)))
+            raise TenantRefused(self._refusal(content, answer.status))
         return content
 
     async def _ended(self, answer: Answer) -> RolloutEnd:
         if answer.status != 200:
-            error = _refusal(await answer.read(ANSWER_BYTES_MAX), answer.status)
+            error = self._refusal(await answer.read(ANSWER_BYTES_MAX), answer.status)
             return RolloutEnd(state="failed", errors=[error], fault="tenant")
         end = None
         async for line in _lines(answer):
@@ -113,6 +113,18 @@ class RunnerClient:
             return kind.model_validate_json(body)
         except ValidationError as error:
             raise RunnerSilent(f"the runner's message was refused: {self._redactor.text(_short(error))}") from None
+
+    def _refusal(self, body: bytes, status: int) -> TenantError:
+        """The error of a refused request: `{"code", "message"}` and, where tenant code raised, `error`."""
+        try:
+            said = json.loads(body)
+            if isinstance(said.get("error"), dict):
+                return masked_error(self._redactor, TenantError.model_validate(said["error"]))
+            code, message = self._redactor.text(str(said["code"])), self._redactor.text(str(said["message"]))
+            return TenantError(type=code[:128], message=message[:TEXT_MAX])
+        except (ValueError, KeyError, AttributeError):
+            text = self._redactor.text(body.decode("utf-8", "replace"))
+            return TenantError(type=f"status {status}", message=text[:500])
 
 
 async def _lines(answer: Answer) -> AsyncIterator[bytes]:
@@ -136,17 +148,6 @@ async def _lines(answer: Answer) -> AsyncIterator[bytes]:
 def _check_size(body: bytes) -> None:
     if len(body) > ANSWER_BYTES_MAX:
         raise RunnerSilent(f"the runner sent more than {ANSWER_BYTES_MAX} bytes at once")
-
-
-def _refusal(body: bytes, status: int) -> TenantError:
-    """The error of a refused request: `{"code", "message"}` and, where tenant code raised, `error`."""
-    try:
-        said = json.loads(body)
-        if isinstance(said.get("error"), dict):
-            return TenantError.model_validate(said["error"])
-        return TenantError(type=str(said["code"])[:128], message=str(said["message"])[:TEXT_MAX])
-    except (ValueError, KeyError, AttributeError):
-        return TenantError(type=f"status {status}", message=body[:500].decode("utf-8", "replace"))
 
 
 def _short(error: Exception) -> str:

@@ -76,10 +76,10 @@ def runner_starter(
             )
         except EnvironmentBroken as error:
             place = {"module": error.error.module, "line": error.error.line}
-            message = f"{release.environment} does not load: {error}"
+            message = redactor.text(f"{release.environment} does not load: {error}")
             raise failed(FailureCode.ENVIRONMENT_BROKEN, message, log=redactor.text(error.log)[-LOG_TAIL:], **place) from error
         except RunnerLost as error:
-            message = f"{release.environment} did not start: {error}"
+            message = redactor.text(f"{release.environment} did not start: {error}")
             raise failed(FailureCode.ENVIRONMENT_BROKEN, message, log=redactor.text(error.log)[-LOG_TAIL:]) from error
         except (SandboxUnavailable, SandboxStartFailed) as error:
             raise failed(FailureCode.INTERNAL, f"no sandbox could be started on this host: {error}") from error
