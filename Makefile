@@ -14,7 +14,7 @@ SIZE ?= large
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install frontend runner engine-torch engine-vllm model demo up down status test test-unit test-all gates bench gpu-check screenshots lint format type openapi migrations clean
+.PHONY: help install frontend runner engine-torch engine-vllm model demo up down status test test-unit test-all clients client-contract gates bench gpu-check screenshots lint format type openapi migrations clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -53,13 +53,19 @@ down: ## Stop a stack that stayed up
 status: ## Show the services of the stack
 	@$(PY) -m workers.embedded status --root $(ROOT)
 
+clients: install ## Install the public clients that the contract is held to, each into its own environment (once)
+	@$(PY) -m tests.e2e.client_contract.clients
+
+client-contract: install frontend runner clients ## The public clients, unmodified, against a live stack, into reports/client-contract.json
+	@OMP_NUM_THREADS=1 $(PY) -m pytest tests/e2e/client_contract -p no:cacheprovider
+
 test: install frontend runner ## Every suite but the heavy ones
 	@$(PY) tests/suites.py
 
 test-unit: install ## Unit tests alone
 	@$(PY) tests/suites.py unit
 
-test-all: install frontend runner ## Every suite, the heavy ones too; a skip fails it when CI=true
+test-all: install frontend runner clients ## Every suite, the heavy ones too; a skip fails it when CI=true
 	@$(PY) tests/suites.py --heavy
 
 bench: install ## Speed as ratios to peers, into reports/bench.json and docs/benchmarks.md; ONLY=P1,P6.4m
