@@ -1,4 +1,5 @@
 /** Evaluations of one environment side by side: quality against dollars, a paired test, and every example. One address to share. */
+import { useEffect, useState } from "react";
 import { Link, useSearchParams } from "react-router";
 import type { Comparison } from "../api/shapes";
 import { useQuery } from "../api/use-query";
@@ -18,7 +19,10 @@ const REFRESH_MS = 10_000;
 export function ComparisonPage() {
   const [search] = useSearchParams();
   const ids = search.get("ids") ?? "";
-  const query = useQuery("/api/v1/evaluations/compare", ids ? { query: { ids } } : null, REFRESH_MS);
+  const [isLive, setLive] = useState(true);
+  const query = useQuery("/api/v1/evaluations/compare", ids ? { query: { ids } } : null, isLive ? REFRESH_MS : 0);
+  const isOver = query.data !== undefined && query.data.evaluations.every((row) => row.evaluation.completed_at !== null);
+  useEffect(() => setLive(!isOver), [isOver]);
   if (!ids) return <><Heading title="Comparison" /><Empty title="Choose two evaluations or more."><Link to="/evaluations">Go to the evaluations</Link></Empty></>;
   const found = query.data;
   if (!found) return <><Heading title="Comparison" />{query.problem ? <Problem of={query.problem} /> : <Skeleton what="the comparison" lines={6} />}</>;

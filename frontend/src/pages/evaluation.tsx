@@ -1,4 +1,5 @@
 /** One evaluation: its mean with its confidence, how rewards are spread, every sample, and its log. */
+import { useEffect, useState } from "react";
 import { Link, useParams, useSearchParams } from "react-router";
 import { api } from "../api/client";
 import type { Evaluation, EvaluationDetail } from "../api/shapes";
@@ -25,8 +26,12 @@ const RESUMABLE = new Set(["FAILED", "CANCELLED", "TIMEOUT"]);
 export function EvaluationPage() {
   const { id = "" } = useParams();
   const [search, setSearch] = useSearchParams();
-  const query = useQuery("/api/v1/evaluations/{evaluation_id}", { path: { evaluation_id: id } }, REFRESH_MS);
+  const [isLive, setLive] = useState(true);
+  const query = useQuery("/api/v1/evaluations/{evaluation_id}", { path: { evaluation_id: id } }, isLive ? REFRESH_MS : 0);
   const found = query.data;
+  // Figures are computed over all samples: one that has ended is not asked for again and again.
+  const isOver = found !== undefined && !LIVE.has(found.status);
+  useEffect(() => setLive(!isOver), [isOver]);
   if (!found) return <><Heading title="Evaluation" />{query.problem ? <Problem of={query.problem} /> : <Skeleton what="the evaluation" lines={6} />}</>;
   const statistics = found.statistics;
   const tabs = [
