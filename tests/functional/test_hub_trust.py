@@ -10,6 +10,7 @@ from tests.factories.packages import build_package
 from tests.factories.releases import GREEN, make_release
 from tests.factories.teams import client_for, make_member
 from tests.functional.test_hub_api import resolve, send_wheel
+from trainer.contracts.internal import Compatibility
 
 pytestmark = pytest.mark.django_db
 HUB = "/api/v1/environmentshub"
@@ -58,6 +59,13 @@ class TestProvenance:
         answer = client.post(f"{HUB}/{resolve(client)['id']}/versions", body)
         assert answer.status_code == 422
         assert answer.json()["detail"][0]["loc"] == ["body", "metadata", field]
+
+
+class TestCompatibility:
+    def test_what_the_rollout_showed_is_shown(self, ada):
+        seen = {"agents": ["judge", "player"], "trained_agents": ["player"], "turns": 3, "calls_tools": True, "group_rewards": []}
+        make_release(ada, verdict=GREEN.model_copy(update={"compatibility": Compatibility.model_validate(seen)}))
+        assert detail(client_for(ada), "@latest/badge")["verdict"]["compatibility"] == seen
 
 
 class TestLock:

@@ -556,6 +556,8 @@ async def test_a_release_that_plays_a_rollout_gets_a_green_verdict(tmp_path: Pat
     assert finish.outcome == "completed" and finish.verdict is not None
     assert finish.verdict.ok and finish.verdict.tasks_count == 50
     assert finish.verdict.requirements_lock == "extra-words==2.5 --hash=sha256:00"
+    seen = finish.verdict.compatibility
+    assert seen is not None and seen.agents == seen.trained_agents == ["agent"] and not seen.calls_tools
     assert place.engine.calls == 0
 
 

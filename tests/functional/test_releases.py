@@ -124,6 +124,13 @@ async def test_extra_dependencies_are_locked_by_hash_and_installed(runner_home, 
     assert run_inside(release, "import extra_words; print(extra_words.WORDS)") == "more"
 
 
+async def test_a_requirement_that_names_a_pre_release_gets_one(runner_home, tmp_path):
+    make_wheel(tmp_path / "index", "extra_words", {"extra_words.py": ""}, version="2.0")
+    make_wheel(tmp_path / "index", "extra_words", {"extra_words.py": ""}, version="2.1.dev5")
+    release = await build(runner_home, make_wheel(tmp_path, "tasks", GOOD, ["extra-words>=2.1.dev3"]))
+    assert release.requirements_lock.startswith("extra-words==2.1.dev5")
+
+
 async def test_a_start_with_the_lock_of_the_check_builds_nothing_anew(runner_home, tmp_path):
     make_wheel(tmp_path / "index", "extra_words", {"extra_words.py": ""})
     wheel = make_wheel(tmp_path, "tasks", GOOD, ["extra-words"])

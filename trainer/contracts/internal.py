@@ -258,6 +258,20 @@ LOCK_MAX_CHARACTERS = 400_000
 """Some 2,000 pinned packages."""
 
 
+class Compatibility(Wire):
+    """What the check's rollout showed of an environment. Every environment that passes can be evaluated, without network and
+    without a container of its own: the check gives it neither."""
+
+    agents: Annotated[list[str], Field(max_length=64)]
+    trained_agents: Annotated[list[str], Field(max_length=64)]
+    """Those whose tokens a run learns from; without any, the environment is for evaluations alone."""
+    turns: int
+    """Of the agent that took most."""
+    calls_tools: bool
+    """Whether a tool answered. A canned model calls none of its own accord: false says nothing."""
+    group_rewards: Annotated[list[str], Field(max_length=64)] = []
+
+
 class ReleaseVerdict(Wire):
     """What a release build found. `module` and `line` point into the tenant's code where it failed."""
 
@@ -270,6 +284,8 @@ class ReleaseVerdict(Wire):
     duration_s: float
     requirements_lock: str = Field(default="", max_length=LOCK_MAX_CHARACTERS)
     """The extra dependencies that were installed, each with its version and hashes; runs install exactly these."""
+    compatibility: Compatibility | None = None
+    """Of a release that passed."""
 
 
 class EvalResult(Wire):

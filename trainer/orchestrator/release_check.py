@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from trainer.contracts.base import new_id
 from trainer.contracts.catalogue import model_folder
 from trainer.contracts.events import FailureCode
-from trainer.contracts.internal import LOCK_MAX_CHARACTERS, Finish, ReleaseVerdict
+from trainer.contracts.internal import LOCK_MAX_CHARACTERS, Compatibility, Finish, ReleaseVerdict
 from trainer.contracts.rollouts import MODEL_SOCKET, RolloutEnd, RolloutRequest, RolloutSampling, RunnerLimits, TenantError
 from trainer.orchestrator.attempt.endings import AttemptOver, failed
 from trainer.orchestrator.engines.canned import DIGEST, CannedEngine
@@ -38,6 +38,7 @@ class Finding:
     tasks_count: int | None = None
     log: str = ""
     requirements_lock: str = ""
+    compatibility: Compatibility | None = None
 
 
 async def check_release(place: Workplace) -> Finish:
@@ -60,6 +61,7 @@ async def check_release(place: Workplace) -> Finish:
         tasks_count=finding.tasks_count,
         duration_s=time.monotonic() - started_s,
         requirements_lock=finding.requirements_lock,
+        compatibility=finding.compatibility,
     )
     return Finish(outcome="completed", message=finding.summary[:2000], verdict=verdict)
 
@@ -116,8 +118,19 @@ async def _check(place: Workplace, environment: Environment) -> Finding:
     if outcome.state == "ok":
         known = "at least one task" if count is None else f"{count} tasks"
         summary, lock = f"loads, lists {known} and plays a rollout", environment.requirements_lock
-        return Finding(True, summary, None, count, environment.logs(), lock)
+        return Finding(True, summary, None, count, environment.logs(), lock, _compatibility(environment, end))
     return Finding(False, f"the first rollout failed: {outcome.error}", _first(end), count, environment.logs())
+
+
+def _compatibility(environment: Environment, end: RolloutEnd) -> Compatibility:
+    agents = sorted({report.agent for report in end.traces})
+    return Compatibility(
+        agents=agents,
+        trained_agents=sorted({report.agent for report in end.traces if report.trainable}),
+        turns=max((report.turns for report in end.traces), default=0),
+        calls_tools=any(message.get("role") == "tool" for report in end.traces for message in report.messages),
+        group_rewards=list(environment.health.group_rewards),
+    )
 
 
 def _first(end: RolloutEnd) -> TenantError | None:

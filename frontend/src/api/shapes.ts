@@ -13,6 +13,7 @@ export type DatasetRow = Schemas["DatasetRow"];
 export type Dataset = Schemas["DatasetDetail"];
 export type DatasetReport = Schemas["ImportReport"];
 export type ReleaseDetail = Schemas["ReleaseDetail"];
+export type Compatibility = Schemas["Compatibility"];
 export type LeaderboardRow = Schemas["LeaderboardRow"];
 export type Collaborator = Schemas["CollaboratorRow"];
 export type VersionRow = Schemas["VersionRow"];

@@ -4,8 +4,8 @@ from controlplane.core.errors import Conflict, FieldProblem, Invalid, NotFound
 from controlplane.hub.archives import ArchiveRefused, SecretFound
 
 SECRET_HINT = (
-    "Nothing was kept. Take the key out and revoke it; a run gets keys with `-e NAME=…`. A line that only looks like a key "
-    "passes with `rootstock: not-a-secret` on it."
+    "Nothing was kept. Take the key out and revoke it; your code gets keys by `prime env secret`. A line that only looks like "
+    "a key passes with `rootstock: not-a-secret` on it."
 )
 
 

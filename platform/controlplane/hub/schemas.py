@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from controlplane.core.pagination import OffsetQuery
 from controlplane.core.schemas import Answer, Body, Query
 from trainer.contracts.base import Sha256
+from trainer.contracts.internal import Compatibility
 
 VERSION_LENGTH_MAX = 64
 NAME_LENGTH_MAX = 100
@@ -212,6 +213,7 @@ class Verdict(Answer):
     line: int | None = None
     tasks_count: int | None = None
     duration_s: float
+    compatibility: Compatibility | None = None
 
 
 class BadgeState(Answer):

@@ -153,7 +153,20 @@ def status(ctx: typer.Context, environment: EnvironmentArgument, output: OutputO
     found = reply["data"]
     verdict = found.get("verdict") or {}
     facts = [(key, verdict.get(key)) for key in ("summary", "module", "line", "tasks_count", "duration_s")]
+    facts += _uses(verdict.get("compatibility") or {})
     cli.terminal.facts(reply, [("version", found["version"]), ("badge", found["badge"]), *facts])
+
+
+def _uses(seen: dict[str, Any]) -> list[tuple[str, Any]]:
+    if not seen:
+        return []
+    good_for = "evaluation and training" if seen["trained_agents"] else "evaluation alone: no agent of it is trained"
+    return [
+        ("good for", good_for),
+        ("agents", seen["agents"]),
+        ("turns", seen["turns"]),
+        ("group rewards", seen["group_rewards"]),
+    ]
 
 
 @app.command("check")

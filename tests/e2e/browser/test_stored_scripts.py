@@ -22,6 +22,7 @@ PLACES = (
 )
 
 
+@pytest.mark.gate("R16")
 @pytest.mark.parametrize("place", PLACES)
 def test_stored_markup_stays_text(visit, hostile_world: HostileWorld, place: str) -> None:
     page = visit(hostile_world.person).open(place.format(world=hostile_world))

@@ -6,6 +6,7 @@ import { Card, Definitions } from "../../design/card";
 import { ratio, when } from "../../design/format";
 import { Notice, Problem } from "../../design/notice";
 import { Skeleton } from "../../design/skeleton";
+import type { Compatibility } from "../../api/shapes";
 import type { Release } from "./readme";
 
 const REFRESH_MS = 3_000;
@@ -25,6 +26,7 @@ export function CheckPanel({ release, mayRetry }: { release: Release; mayRetry: 
           of={[
             ...(place ? [["Place", <code key="place">{place}</code>] as [string, React.ReactNode]] : []),
             ["Tasks", verdict.tasks_count ?? "not counted"],
+            ...(verdict.compatibility ? uses(verdict.compatibility) : []),
             ["Took", `${ratio(verdict.duration_s, 1)} s`],
             ["Checked", when(state.checked_at)],
           ]}
@@ -40,6 +42,19 @@ export function CheckPanel({ release, mayRetry }: { release: Release; mayRetry: 
       {mayRetry && <Retry release={release} onDone={query.reload} />}
     </>
   );
+}
+
+/** What may be done with it, in words. */
+function uses(seen: Compatibility): [string, React.ReactNode][] {
+  const isTrained = seen.trained_agents.length > 0;
+  return [
+    ["Good for", isTrained ? "evaluation and training" : "evaluation alone: no agent of it is trained"],
+    ["Agents", seen.agents.map((agent) => (seen.trained_agents.includes(agent) ? agent : `${agent} (not trained)`)).join(", ")],
+    ["Turns", seen.turns],
+    ["Needs", "no network, no container"],
+    ...(seen.calls_tools ? [["Tools", "answered over MCP"] as [string, React.ReactNode]] : []),
+    ...(seen.group_rewards?.length ? [["Group rewards", seen.group_rewards.join(", ")] as [string, React.ReactNode]] : []),
+  ];
 }
 
 function Retry({ release, onDone }: { release: Release; onDone: () => void }) {
