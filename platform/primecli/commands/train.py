@@ -236,8 +236,11 @@ def _environment_titles(rows: list[dict[str, Any]], environment: str) -> dict[st
     """Metrics of one environment and the titles of their columns. An environment that no step has trained on is a usage error."""
     names = sorted({name for row in rows for name in row})
     known = [name.removeprefix("reward/") for name in names if name.startswith("reward/")]
-    if rows and environment not in known:
+    # An environment of one's own needs no owner in front of its name, here as elsewhere.
+    alike = [name for name in known if environment in {name, name.rpartition("/")[2]}]
+    if rows and len(alike) != 1:
         raise typer.BadParameter(f"no step has learnt from {environment}; there are {', '.join(known)}", param_hint="--env")
+    environment = alike[0] if alike else environment
     prefixes = (f"reward_part/{environment}/", f"metric/{environment}/")
     parts = {name: name.removeprefix(prefix) for prefix in prefixes for name in names if name.startswith(prefix)}
     return {f"reward/{environment}": "reward"} | parts

@@ -172,7 +172,8 @@ class TestTrain:
             ["1", "0.75", "1", "4"],
         ]
         assert training.run("train", "metrics", "crun").stdout.split() == ["step", "reward", "loss", "1", "0.5", "0.1"]
-        missed = training.run("train", "metrics", "crun", "--env", "words")
+        assert training.run("train", "metrics", "crun", "--env", "words").stdout == done.stdout, "without its owner"
+        missed = training.run("train", "metrics", "crun", "--env", "word")
         assert missed.exit_code == 2 and "there are ann/words, sums" in " ".join(missed.output.replace("│", " ").split())
 
     def test_a_failed_run_is_exit_code_6_with_its_reason(self, training, config):
