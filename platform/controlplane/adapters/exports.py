@@ -129,6 +129,9 @@ class Parts:
                 return data
             self.close()
 
+    def seekable(self) -> bool:
+        return False
+
     def close(self) -> None:
         if self._part is not None:
             self._part.close()
