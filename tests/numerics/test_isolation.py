@@ -98,10 +98,10 @@ def test_a_neighbour_that_joins_and_leaves_changes_nothing(tmp_path):
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-6), (torch.float64, 1e-12)])
 def test_a_neighbour_evicted_in_the_middle_of_a_step_changes_nothing(tmp_path, dtype, tolerance):
-    """The gradient in either type, the state after the next step in float64: shared packs split A's samples otherwise, and
-    where a gradient is nothing but its last bit, AdamW's first steps make a whole step of it."""
+    """Shared packs split A's samples otherwise. Where a gradient is nothing but its last bit, AdamW's first steps make a whole
+    step of it: in float32 one parameter in ten thousand may be off by more, and no moment is. In float64 nothing is."""
     options = {"dtype": dtype, "pack_tokens": 64}
-    a, b = recorded(RUN_A, 2, seed=1), recorded(RUN_B, 1, seed=2, count=20)
+    a, b = recorded(RUN_A, STEPS, seed=1), recorded(RUN_B, 1, seed=2, count=20)
     both, single = new_pool(tmp_path / "both", **options), new_pool(tmp_path / "alone", **options)
     both.open(RUN_A, spec())
     both.open(RUN_B, UNLIKE)
@@ -116,9 +116,10 @@ def test_a_neighbour_evicted_in_the_middle_of_a_step_changes_nothing(tmp_path, d
     assert (both.tenant(RUN_A).adapter.grads_P - expected).abs().max() <= tolerance * expected.abs().max()
     for pool, own in ((both, job), (single, undisturbed)):
         pool.commit(own)
-        step_together(pool, [a[1]])
-    if dtype == torch.float64:
-        assert (state(both) - state(single)).abs().max() <= tolerance
+        for later in a[1:]:
+            step_together(pool, [later])
+    apart, count = (state(both) - state(single)).abs() > tolerance, single.tenant(RUN_A).adapter.params_P.numel()
+    assert apart[:count].sum() <= (count / 10_000 if dtype == torch.float32 else 0) and not apart[count:].any()
 
 
 def test_a_neighbour_with_huge_rewards_changes_nothing(tmp_path):
