@@ -16,9 +16,11 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[1]
 REPORTS = REPOSITORY / "reports"
 SUITES = ("unit", "contract", "functional", "security", "reliability", "numerics", "e2e")
-# A test of these has its session's services to itself and no more than one busy core: two processes share the suite.
-SHARED = {"unit", "contract", "functional", "security", "numerics"}
-IN_TWO_PROCESSES = ["-n", "2", "--dist", "worksteal"]
+STEALING = ("unit", "contract", "functional", "security", "numerics")
+SHARED = dict.fromkeys(STEALING, "worksteal") | {"e2e": "loadfile"}
+"""Suites that two processes share, each with services of its own, and how the tests are dealt out; `loadfile` keeps a file's
+together. Not so `reliability`, which kills processes and waits for what happens then."""
+
 NO_TESTS_COLLECTED = 5
 
 
@@ -40,7 +42,7 @@ def run_suite(suite: str, *, heavy: bool, extra: list[str]) -> Result:
     if not heavy:
         command += ["-m", "not heavy"]
     if suite in SHARED:
-        command += IN_TWO_PROCESSES
+        command += ["-n", "2", "--dist", SHARED[suite]]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive", "TOKENIZERS_PARALLELISM": "false"}
     began = time.monotonic()
     code = subprocess.run(command, cwd=REPOSITORY, env=environment, check=False).returncode
