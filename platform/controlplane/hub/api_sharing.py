@@ -21,7 +21,7 @@ class StarView(HubView):
         stars.give_star(actor_in(request), environment)
         return data(queries.stars_of(request.user, environment))
 
-    @extend_schema(operation_id="environments_unstar", responses=enveloped(Stars))
+    @extend_schema(operation_id="environments_unstar", responses={200: enveloped(Stars)})
     def delete(self, request: Request, owner: str, name: str) -> Response:
         """Take the star back."""
         environment = access.environment_by_name(request.user, owner, name)
