@@ -61,7 +61,13 @@ def build_package(
         f"{module}/__init__.py": content.encode(),
         "pyproject.toml": f'[project]\nname = "{name}"\nversion = "{version}"\n'.encode(),
     }
-    return Package(name, version, _wheel(module, name, version, files, requires), _source(files), content_hash(files.items()))
+    return Package(
+        name,
+        version,
+        _wheel(module, name, version, files, requires),
+        _source(files),
+        content_hash({path: [data] for path, data in files.items()}),
+    )
 
 
 def _wheel(module: str, name: str, version: str, files: dict[str, bytes], requires: str) -> bytes:

@@ -15,6 +15,7 @@ from tests.factories.answers import content_of
 from tests.factories.packages import Package, build_package
 from tests.factories.releases import GREEN, RED, make_release
 from tests.factories.teams import make_member, make_shared_team
+from trainer.contracts.packages import folder_hash
 
 pytestmark = pytest.mark.django_db
 HUB = "/api/v1/environmentshub"
@@ -330,6 +331,17 @@ class TestReading:
     def test_a_release_is_found_by_its_content_hash(self, client, ada):
         release = make_release(ada)
         assert client.get(f"{HUB}/ada/digit-sum/@{release.content_hash}").json()["data"]["release_id"] == release.id
+
+    def test_the_public_client_compares_a_folder_by_a_hash_of_its_own(self, client):
+        """Case 6: `eval run` after a pull is not "ahead"; everywhere else a release has the hash that it was pushed with."""
+        package = build_package()
+        push(client, package)
+        found, name = client.get(f"{HUB}/ada/digit-sum/@latest").json()["data"], package.name.replace("-", "_")
+        files = {"README.md": b"# digit-sum\n", f"{name}/__init__.py": b"x = 1\n"}
+        files["pyproject.toml"] = b'[project]\nname = "digit-sum"\nversion = "0.1.0"\n'
+        assert found["latest_version"]["content_hash"] == folder_hash({path: [content] for path, content in files.items()})
+        status = client.get(f"{HUB}/ada/digit-sum/status").json()["data"]
+        assert found["content_hash"] == status["latest_version"]["content_hash"] == package.content_hash
 
     def test_latest_is_the_highest_final_version(self, client, ada):
         for version in ("0.9.0", "0.10.0", "1.0.0rc1"):

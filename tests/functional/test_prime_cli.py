@@ -103,8 +103,11 @@ def test_an_environment_goes_up_and_comes_back_unchanged(person, project, tmp_pa
 
     pulled = ada.json("pull", "ada/digit-sum", str(tmp_path / "copy"))
     assert pulled["content_hash"] == tree_hash(tmp_path / "copy") == tree_hash(project)
+    for folder in (tmp_path / "copy", project):
+        again = ada.json("push", str(folder), "--no-wait")
+        assert (again["version"], again["content_hash"], again["unchanged"]) == ("0.1.0", made["content_hash"], True)
+    assert len(ada.json("env", "versions", "ada/digit-sum")["data"]["versions"]) == 1
 
-    assert "already exists" in ada("push", str(project), "--no-wait", exits=1)
     (project / "digit_sum" / "__init__.py").write_text((project / "digit_sum" / "__init__.py").read_text() + "\n")
     assert "immutable" in ada("push", str(project), "--no-wait", exits=1)
     assert ada.json("env", "push", str(project), "--auto-bump", "--no-wait")["version"] == "0.1.1"

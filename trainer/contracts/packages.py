@@ -1,55 +1,82 @@
-"""What `prime push` packs and how it is hashed: one rule for push, pull, status and server (wire: env push)."""
+"""What `prime push` packs and how it is hashed: one rule for push, pull, status and server (wire: env push).
+
+Knows paths and bytes. Refuses to know archives: whoever reads one hands over its files, in any order.
+"""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from pathspec import GitIgnoreSpec
+
 SKIPPED_FOLDERS = frozenset({"__pycache__", "dist", "build", "outputs"})
+READ_BYTES = 2**20
 
 
 def source_files(root: Path) -> list[Path]:
     """Regular files of a source archive, sorted by relative path: at the root README.md, pyproject.toml and *.py; below it
-    every file of every folder that is neither hidden nor generated. Links are never followed."""
-    found = []
-    for path in sorted(root.rglob("*"), key=lambda path: path.relative_to(root).as_posix()):
-        relative = path.relative_to(root)
-        if path.is_symlink() or not path.is_file() or any(_skipped(part) for part in relative.parts):
+    every file of every folder. What is hidden, generated or named by the root's `.gitignore` is left out. Links are never
+    followed."""
+    return sorted(_found(root, root, _ignored_by(root)), key=lambda path: path.relative_to(root).as_posix())
+
+
+def _ignored_by(root: Path) -> GitIgnoreSpec:
+    """The rules of the root's `.gitignore`, as git reads them; those of folders below do not count."""
+    rules = root / ".gitignore"
+    lines = rules.read_text(encoding="utf-8", errors="replace").splitlines() if rules.is_file() else []
+    return GitIgnoreSpec.from_lines(lines)
+
+
+def _found(root: Path, folder: Path, ignored: GitIgnoreSpec) -> Iterator[Path]:
+    """A folder that is left out is not entered, so that no rule brings back a file of it."""
+    for path in folder.iterdir():
+        name = path.relative_to(root).as_posix()
+        if path.name.startswith(".") or path.is_symlink():
             continue
-        if len(relative.parts) > 1 or path.suffix == ".py" or path.name in {"README.md", "pyproject.toml"}:
-            found.append(path)
-    return found
+        if path.is_dir():
+            if not _is_generated(path.name) and not ignored.match_file(f"{name}/"):
+                yield from _found(root, path, ignored)
+        elif path.is_file() and not ignored.match_file(name) and (folder != root or _counts_at_the_root(path)):
+            yield path
 
 
-def _skipped(part: str) -> bool:
-    return part.startswith(".") or part in SKIPPED_FOLDERS or part.endswith(".egg-info")
+def _counts_at_the_root(path: Path) -> bool:
+    return path.suffix == ".py" or path.name in {"README.md", "pyproject.toml"}
 
 
-class ContentHash:
-    """SHA-256 over, per file, the bytes `file:` + relative path + content, fed file by file and chunk by chunk. Modification
-    times and owners do not count."""
-
-    def __init__(self) -> None:
-        self._digest = hashlib.sha256()
-
-    def begin(self, name: str) -> None:
-        self._digest.update(f"file:{name}".encode())
-
-    def feed(self, chunk: bytes) -> None:
-        self._digest.update(chunk)
-
-    def hexdigest(self) -> str:
-        return self._digest.hexdigest()
+def _is_generated(folder: str) -> bool:
+    return folder in SKIPPED_FOLDERS or folder.endswith(".egg-info")
 
 
-def content_hash(entries: Iterable[tuple[str, bytes]]) -> str:
-    """The hash of files given in any order: they are sorted by path."""
-    hashed = ContentHash()
-    for name, content in sorted(entries):
-        hashed.begin(name)
-        hashed.feed(content)
-    return hashed.hexdigest()
+def content_hash(files: Mapping[str, Iterable[bytes]]) -> str:
+    """SHA-256 over, per file in the order of their paths, the bytes `file:` + relative path + content. `files`: the chunks of
+    each file by its path. Order, modification times and owners do not count."""
+    digest = hashlib.sha256()
+    for name in sorted(files):
+        digest.update(f"file:{name}".encode())
+        for chunk in files[name]:
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def folder_hash(files: Mapping[str, Iterable[bytes]]) -> str:
+    """The other hash of the public client, by which it tells whether a folder is ahead of its release: folders at the root
+    count by name, and paths are sorted without regard to case."""
+    folders = {name.partition("/")[0] for name in files if "/" in name}
+    digest = hashlib.sha256()
+    for name in sorted([*files, *folders], key=str.lower):
+        digest.update(f"{'dir' if name in folders else 'file'}:{name}".encode())
+        for chunk in files.get(name, ()):
+            digest.update(chunk)
+    return digest.hexdigest()
 
 
 def tree_hash(root: Path) -> str:
     """Content hash of the source files below `root`."""
-    return content_hash((path.relative_to(root).as_posix(), path.read_bytes()) for path in source_files(root))
+    return content_hash({path.relative_to(root).as_posix(): _chunks(path) for path in source_files(root)})
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as stream:
+        while chunk := stream.read(READ_BYTES):
+            yield chunk

@@ -131,6 +131,8 @@ class Release(TenantModel):
     created_by = models.ForeignKey("teams.User", on_delete=models.PROTECT, related_name="+")
     version = models.CharField(max_length=VERSION_LENGTH_MAX)
     content_hash = models.CharField(max_length=DIGEST_LENGTH)
+    folder_hash = models.CharField(max_length=DIGEST_LENGTH, default="", blank=True)
+    """contracts.packages.folder_hash of the same files; empty for releases that were published before it was taken."""
     module = models.CharField(max_length=255)
     """Import name of the wheel's package."""
     metadata = models.JSONField(default=dict)

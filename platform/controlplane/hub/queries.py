@@ -163,7 +163,7 @@ def release_detail(actor: Actor | None, release: Release, index_token: str | Non
         semantic_version=release.version,
         content_hash=release.content_hash,
         sha256=release.source_sha256,
-        latest_version=_release_name(access.latest_release(environment)),
+        latest_version=_compared_name(access.latest_release(environment)),
         metadata=release.metadata,
         wheel_url=f"{root}/packages/{release.wheel_filename}" if root else None,
         simple_index_url=index_url,
@@ -221,6 +221,12 @@ def _release_name(release: Release | None) -> ReleaseName | None:
     if release is None:
         return None
     return ReleaseName(semantic_version=release.version, content_hash=release.content_hash, created_at=release.created_at)
+
+
+def _compared_name(release: Release | None) -> ReleaseName | None:
+    """The name under which the public client compares a folder with the release: it does not push by the hash it compares."""
+    name = _release_name(release)
+    return name.model_copy(update={"content_hash": release.folder_hash}) if name and release and release.folder_hash else name
 
 
 def environment_status(environment: Environment) -> EnvironmentStatus:

@@ -179,6 +179,8 @@ class ReleaseDetail(Answer):
     content_hash: str
     sha256: str
     latest_version: ReleaseName | None
+    """Its `content_hash` is the one that the public client compares a folder with, to tell whether it is ahead. It counts
+    folders too, and so is no other field's."""
     metadata: dict[str, Any]
     wheel_url: str | None
     simple_index_url: str | None

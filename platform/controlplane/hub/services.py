@@ -150,7 +150,7 @@ def finalize_source(upload: Upload, *, client: str = "") -> Release:
             upload.size_bytes or 0,
             name=upload.environment.name,
             version=upload.version,
-            content_hash=upload.content_hash,
+            declared_hash=upload.content_hash,
         )
     _keep(upload, "hub/sources", ".tar.gz", facts)
     return _publish(upload, wheel, facts, client)
@@ -242,6 +242,7 @@ def _publish(source: Upload, wheel: Upload, facts: SourceFacts, client: str) -> 
                 created_by_id=source.created_by_id,
                 version=source.version,
                 content_hash=source.content_hash,
+                folder_hash=facts.folder_hash,
                 module=wheel.module,
                 provenance={"client": client[:CLIENT_MAX_CHARACTERS], **told},
                 metadata=metadata | {"requires_dist": wheel.metadata.get("requires_dist", [])},

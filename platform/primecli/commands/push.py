@@ -59,14 +59,32 @@ def push(
     project = read_project(root)
     refuse_secrets(project)
     environment = _resolve(cli, project, visibility, owner)
-    release = _Push(cli, project, environment, runtime or project.runtime_hint).send()
     slug = f"{environment['owner']['name']}/{environment['name']}"
+    release = _unchanged(cli, project, slug)
+    if release:
+        cli.terminal.note(f"nothing to push: this is {slug}@{project.version}")
+    else:
+        release = _Push(cli, project, environment, runtime or project.runtime_hint).send()
+        cli.terminal.success(f"pushed {slug}@{project.version}")
     write_push_record(root, _record(environment, project, release))
-    cli.terminal.success(f"pushed {slug}@{project.version}")
     cli.show_page(f"/environments/{slug}")
     badge = {} if no_wait else wait_for_badge(cli, slug, project.version)
     cli.terminal.data({"environment": slug, "version": project.version, **release, **badge})
     report_badge(cli, badge)
+
+
+def _unchanged(cli: Session, project: Project, slug: str) -> dict[str, Any] | None:
+    """The release that this folder is already. One that was withdrawn does not count: the hub says why it takes it no more."""
+    content_hash = source_hash(project)
+    try:
+        found = cli.client.get(f"{HUB}/{slug}/@{content_hash}")["data"]
+    except CliError as error:
+        if error.exit_code is ExitCode.NOT_FOUND:
+            return None
+        raise
+    if found["yanked"] or found["quarantined"]:
+        return None
+    return {"content_hash": content_hash, "unchanged": True}
 
 
 def pull(
@@ -123,7 +141,8 @@ class _Push:
                 self.cli.terminal.note(f"the source archive is large: {source.size_bytes / 2**20:.0f} MiB", style="yellow")
             wheel_id = self._send_wheel(wheel, content_hash, progress)
             version_id = self._send_source(source, content_hash, progress)
-        return {"content_hash": content_hash, "wheel_id": wheel_id, "version_id": version_id, "wheel_sha256": wheel.sha256}
+        ids = {"wheel_id": wheel_id, "version_id": version_id, "wheel_sha256": wheel.sha256}
+        return {"content_hash": content_hash, "unchanged": False, **ids}
 
     def _send_wheel(self, wheel: Artefact, content_hash: str, progress: Progress) -> str:
         metadata = self.project.metadata | {"original_filename": wheel.filename, "requires_dist": self.project.dependencies}
@@ -214,5 +233,5 @@ def _record(environment: dict[str, Any], project: Project, release: dict[str, An
         "name": environment["name"],
         "version": project.version,
         "pushed_at": datetime.now(UTC).isoformat(),
-        "wheel_sha256": release["wheel_sha256"],
+        **{name: release[name] for name in ("wheel_sha256",) if name in release},
     }

@@ -57,6 +57,7 @@ HUB = [
     Step(LAB, "prime env inspect {renamed}/open-pack", (r"pyproject\.toml",)),
     Step(LAB, "prime env version list {renamed}/open-pack", (r"0\.1\.0",)),
     Step(LAB, "prime env pull {renamed}/shut-pack --target pulled", ("(?i)pulled|success|extract",)),
+    Step(LAB, "python {scripts}/is_ahead.py shut-pack pulled", ("{renamed}/shut-pack: in step with the hub",)),
     Step(LAB, "prime env install {renamed}/open-pack@0.1.0", ("(?i)install",)),
     Step(LAB, "prime env install {renamed}/open-pack --with pip", ("(?i)install",)),
     Step(LAB, "prime env install {renamed}/shut-pack", ("(?i)install",)),

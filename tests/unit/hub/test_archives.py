@@ -1,36 +1,33 @@
 """The hub takes the archives of tests/data/archives/accept and refuses those of reject, each for its own reason."""
 
+import gzip
 import io
+import itertools
+import tarfile
 from pathlib import Path
 
 import pytest
 
 from controlplane.hub.archives import ArchiveRefused, SourceFacts, WheelFacts, inspect_source, inspect_wheel, members
 from tests.data.archives.corpus import ACCEPT, HERE, NAME, REJECT, SOURCES, VERSION, WHEEL_NAME, source, wheel
-from trainer.contracts.packages import ContentHash, content_hash
+from trainer.contracts.packages import content_hash, folder_hash
 
 
 def inspect(path: Path) -> WheelFacts | SourceFacts:
     data = path.read_bytes()
     if path.suffix == ".whl":
         return inspect_wheel(io.BytesIO(data), len(data), name=NAME, version=VERSION, filename=WHEEL_NAME)
-    return inspect_source(io.BytesIO(data), len(data), name=NAME, version=VERSION, content_hash=declared_hash(data))
+    return inspect_source(io.BytesIO(data), len(data), name=NAME, version=VERSION, declared_hash=declared_hash(data))
 
 
 def declared_hash(data: bytes) -> str:
     """What an honest sender of this very archive declares; of an unreadable one, anything."""
-    import tarfile
-
-    hashed = ContentHash()
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as archive:
-            for member in archive:
-                if member.isreg():
-                    hashed.begin(member.name)
-                    hashed.feed(archive.extractfile(member).read())
+            members = [member for member in archive if member.isreg()]
+            return content_hash({member.name: [archive.extractfile(member).read()] for member in members})
     except (tarfile.TarError, EOFError, OSError, RecursionError):
         return "0" * 64
-    return hashed.hexdigest()
 
 
 def test_the_files_are_those_that_the_module_describes():
@@ -72,11 +69,27 @@ def test_the_file_name_must_agree(filename, reason):
 def test_a_wrong_content_hash_is_refused():
     data = source()
     with pytest.raises(ArchiveRefused, match="hash to"):
-        inspect_source(io.BytesIO(data), len(data), name=NAME, version=VERSION, content_hash="0" * 64)
+        inspect_source(io.BytesIO(data), len(data), name=NAME, version=VERSION, declared_hash="0" * 64)
 
 
-def test_the_hash_of_a_sorted_archive_is_the_contracts_hash():
-    assert declared_hash(source()) == content_hash(SOURCES.items())
+@pytest.mark.parametrize("order", list(itertools.permutations(SOURCES)))
+def test_the_hash_follows_neither_the_order_of_an_archive_nor_its_times(order):
+    """Case 6: whoever packs, the same files are the same environment."""
+    files = {name: [content] for name, content in SOURCES.items()}
+    data = packed(order)
+    facts = inspect_source(io.BytesIO(data), len(data), name=NAME, version=VERSION, declared_hash=content_hash(files))
+    assert (facts.folder_hash, facts.readme, facts.files_count) == (folder_hash(files), "# Demo\n", 3)
+
+
+def packed(order: tuple[str, ...]) -> bytes:
+    """The corpus' files in this order, each of another time."""
+    raw = io.BytesIO()
+    with gzip.open(raw, "wb") as stream, tarfile.open(fileobj=stream, mode="w") as archive:
+        for time, name in enumerate(order):
+            member = tarfile.TarInfo(name)
+            member.size, member.mtime = len(SOURCES[name]), time
+            archive.addfile(member, io.BytesIO(SOURCES[name]))
+    return raw.getvalue()
 
 
 def test_too_many_members_are_refused(monkeypatch):
@@ -96,4 +109,4 @@ def test_size_limits_count_what_comes_out(monkeypatch, name):
     monkeypatch.setattr(members, name, 10)
     data = source()
     with pytest.raises(ArchiveRefused, match="more than 10 bytes"):
-        inspect_source(io.BytesIO(data), len(data), name=NAME, version=VERSION, content_hash=declared_hash(data))
+        inspect_source(io.BytesIO(data), len(data), name=NAME, version=VERSION, declared_hash=declared_hash(data))

@@ -1,8 +1,5 @@
 """What a push packs: one tree, one hash, one archive; and what a pull refuses to unpack."""
 
-import os
-import random
-import shutil
 from pathlib import Path
 
 import pytest
@@ -66,23 +63,6 @@ def test_a_project_without_code_says_so(tmp_path):
     (tmp_path / "pyproject.toml").write_text(PYPROJECT)
     with pytest.raises(CliError, match="no Python code"):
         read_project(tmp_path)
-
-
-def test_the_hash_does_not_see_times_order_or_what_is_not_packed(tmp_path):
-    """CASES 6: a copy is the same environment."""
-    root = make_tree(tmp_path / "one")
-    copy = tmp_path / "two"
-    names = [path.relative_to(root) for path in root.rglob("*") if path.is_file()]
-    random.Random(7).shuffle(names)
-    for name in names:
-        (copy / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(root / name, copy / name)
-        os.utime(copy / name, (0, 0))
-    for ignored in ("dist/x.whl", "__pycache__/x.pyc", ".git/config", "digit_sum/__pycache__/y.pyc", "notes.txt", ".env"):
-        (copy / ignored).parent.mkdir(parents=True, exist_ok=True)
-        (copy / ignored).write_text("ignored")
-    (copy / "digit_sum" / "link.py").symlink_to("/etc/passwd")
-    assert source_hash(read_project(root)) == source_hash(read_project(copy))
 
 
 def test_a_key_in_the_source_stops_the_push_before_it_begins(tmp_path):

@@ -5,20 +5,25 @@ import tarfile
 import tomllib
 import zlib
 from dataclasses import dataclass
+from tempfile import SpooledTemporaryFile
 from typing import BinaryIO
 
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from controlplane.hub.archives.members import UNPACKED_MAX_BYTES, ArchiveRefused, Census
-from trainer.contracts.packages import ContentHash
+from controlplane.hub.archives.tree import SpooledTree
+from trainer.contracts.packages import content_hash, folder_hash
 
 EXTENDING = frozenset(
     {tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK}
 )
 UNREADABLE = (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, ValueError, OverflowError, RecursionError)
 """What the libraries raise at damaged input: endless chains of headers and numbers of any length among it."""
+DESCRIBING = ("pyproject.toml", "README.md")
 KEPT_MAX_BYTES = 2**20
+SPOOL_MAX_BYTES = 8 * 2**20
+"""Of files that are kept aside in memory; what is larger goes to the disk until they are hashed."""
 EXTENDED_MAX_BYTES = 64 * 1024
 """Of a header that extends another: long names and the like. The library reads it whole."""
 TAR_OVERHEAD_BYTES = 64 * 2**20
@@ -27,11 +32,12 @@ TAR_OVERHEAD_BYTES = 64 * 2**20
 
 @dataclass(frozen=True)
 class SourceFacts:
-    """What the source says about itself. `readme` is Markdown, '' without one."""
+    """What the source says about itself. `readme` is Markdown, '' without one; `folder_hash` is contracts.packages'."""
 
     readme: str
     pyproject: str
     files_count: int
+    folder_hash: str
 
 
 class _Member(tarfile.TarInfo):
@@ -59,26 +65,29 @@ class _Bounded:
         return chunk
 
 
-def inspect_source(stream: BinaryIO, size_bytes: int, *, name: str, version: str, content_hash: str) -> SourceFacts:
-    """Raises `ArchiveRefused` unless the archive is safe to extract and is what its sender declared. The hash is taken in the
-    archive's own order, which is the order its sender hashed in."""
-    census, hashed, kept = Census(size_bytes), ContentHash(), dict[str, bytes]()
-    files_count = 0
+def inspect_source(stream: BinaryIO, size_bytes: int, *, name: str, version: str, declared_hash: str) -> SourceFacts:
+    """Raises `ArchiveRefused` unless the archive is safe to extract and is what its sender declared."""
+    with SpooledTemporaryFile(max_size=SPOOL_MAX_BYTES) as spool:
+        tree = SpooledTree(spool)
+        _read(stream, Census(size_bytes), tree)
+        found = content_hash(tree)
+        if found != declared_hash:
+            raise ArchiveRefused("", f"the files hash to {found}, the sender said {declared_hash}")
+        pyproject = _kept(tree, "pyproject.toml")
+        _check_pyproject(pyproject, name, version)
+        return SourceFacts(_text(_kept(tree, "README.md")), _text(pyproject), len(tree), folder_hash(tree))
+
+
+def _read(stream: BinaryIO, census: Census, tree: SpooledTree) -> None:
     try:
         with gzip.GzipFile(fileobj=stream, mode="rb") as unpacked, _opened(unpacked) as archive:
             for member in archive:
                 clean = census.admit(member.name, is_folder=member.isdir())
                 _check_kind(member)
-                if member.isdir():
-                    continue
-                files_count += 1
-                _take(archive, member, clean, census, hashed, kept)
+                if not member.isdir():
+                    _take(archive, member, clean, census, tree)
     except UNREADABLE as error:
         raise ArchiveRefused("", f"not a readable source archive: {error}") from error
-    if hashed.hexdigest() != content_hash:
-        raise ArchiveRefused("", f"the files hash to {hashed.hexdigest()}, the sender said {content_hash}")
-    _check_pyproject(kept.get("pyproject.toml"), name, version)
-    return SourceFacts(_text(kept.get("README.md", b"")), _text(kept["pyproject.toml"]), files_count)
 
 
 def _opened(unpacked: gzip.GzipFile) -> tarfile.TarFile:
@@ -92,24 +101,17 @@ def _check_kind(member: tarfile.TarInfo) -> None:
         raise ArchiveRefused(member.name, "it is a device, a pipe or a sparse file")
 
 
-def _take(
-    archive: tarfile.TarFile, member: tarfile.TarInfo, clean: str, census: Census, hashed: ContentHash, kept: dict[str, bytes]
-) -> None:
-    """Hash one file, and keep it where it describes the project."""
+def _take(archive: tarfile.TarFile, member: tarfile.TarInfo, clean: str, census: Census, tree: SpooledTree) -> None:
     content = archive.extractfile(member)
     if content is None:
         raise ArchiveRefused(member.name, "it has no content")
-    hashed.begin(clean)
-    wanted = clean in ("pyproject.toml", "README.md")
-    if wanted and member.size > KEPT_MAX_BYTES:
+    if clean in DESCRIBING and member.size > KEPT_MAX_BYTES:
         raise ArchiveRefused(member.name, f"it has more than {KEPT_MAX_BYTES} bytes")
-    parts = []
-    for chunk in census.read(clean, content):  # type: ignore[arg-type]
-        hashed.feed(chunk)
-        if wanted:
-            parts.append(chunk)
-    if wanted:
-        kept[clean] = b"".join(parts)
+    tree.add(clean, census.read(clean, content))  # type: ignore[arg-type]
+
+
+def _kept(tree: SpooledTree, name: str) -> bytes | None:
+    return b"".join(tree[name]) if name in tree else None
 
 
 def _check_pyproject(content: bytes | None, name: str, version: str) -> None:
@@ -134,5 +136,5 @@ def _same_version(one: str, other: str) -> bool:
         return False
 
 
-def _text(content: bytes) -> str:
-    return content.decode("utf-8", errors="replace")
+def _text(content: bytes | None) -> str:
+    return (content or b"").decode("utf-8", errors="replace")
