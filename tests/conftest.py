@@ -19,6 +19,7 @@ pytest_plugins = [
     "tests.fixtures.services",
     "tests.fixtures.database",
     "tests.fixtures.clients",
+    "tests.fixtures.documented",
     "tests.fixtures.live_server",
     "tests.fixtures.live_stack",
     "tests.fixtures.s3",
