@@ -7,10 +7,11 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from tests.factories.packages import build_package
-from tests.factories.releases import GREEN, make_release
+from tests.factories.releases import GREEN, RED, make_release
 from tests.factories.teams import client_for, make_member
 from tests.functional.test_hub_api import resolve, send_wheel
 from trainer.contracts.internal import Compatibility
+from trainer.contracts.release_checks import HarnessFit, Needs, SampleMessage, SampleRollout, SplitSeen, TaskProblem
 
 pytestmark = pytest.mark.django_db
 HUB = "/api/v1/environmentshub"
@@ -63,9 +64,39 @@ class TestProvenance:
 
 class TestCompatibility:
     def test_what_the_rollout_showed_is_shown(self, ada):
-        seen = {"agents": ["judge", "player"], "trained_agents": ["player"], "turns": 3, "calls_tools": True, "group_rewards": []}
-        make_release(ada, verdict=GREEN.model_copy(update={"compatibility": Compatibility.model_validate(seen)}))
-        assert detail(client_for(ada), "@latest/badge")["verdict"]["compatibility"] == seen
+        seen = Compatibility(
+            agents=["judge", "player"],
+            trained_agents=["player"],
+            turns=3,
+            calls_tools=True,
+            needs=Needs(tools=["add"], harnesses=[HarnessFit(harness="rootstock-chat", evaluate=True, train=True)]),
+        )
+        make_release(ada, verdict=GREEN.model_copy(update={"compatibility": seen}))
+        badge = detail(client_for(ada), "@latest/badge")
+        assert badge["verdict"]["compatibility"] == detail(client_for(ada))["compatibility"] == seen.model_dump(mode="json")
+
+    def test_the_tasks_looked_at_and_the_rollouts_are_kept_with_the_release(self, ada):
+        sample = SampleRollout(task=4, state="failed", error="KeyError: 'k'", messages=[SampleMessage(role="user", content="?")])
+        problem = TaskProblem(split="eval", task=7, field="prompt", message="is empty")
+        split = SplitSeen(name="eval", tasks_count=9, checked=[0, 8])
+        kept = {"samples": [sample], "problems": [problem], "splits": [split]}
+        make_release(ada, verdict=RED.model_copy(update=kept))
+        verdict = detail(client_for(ada), "@latest/badge")["verdict"]
+        assert {name: verdict[name] for name in kept} == {
+            name: [one.model_dump(mode="json") for one in rows] for name, rows in kept.items()
+        }
+
+    def test_a_verdict_of_an_earlier_release_of_ours_is_still_read(self, ada):
+        from controlplane.core.tenancy import acting_as_system
+        from controlplane.hub.models import Release
+
+        release = make_release(ada)
+        old = {"ok": True, "summary": "fine", "module": None, "line": None, "tasks_count": 12, "duration_s": 1.5}
+        seen = {"agents": ["agent"], "trained_agents": ["agent"], "turns": 1, "calls_tools": False, "group_rewards": []}
+        with acting_as_system():
+            Release.objects.filter(id=release.id).update(verdict=old | {"compatibility": seen})
+        found = detail(client_for(ada), "@latest/badge")["verdict"]
+        assert (found["samples"], found["compatibility"]["needs"]) == ([], None)
 
 
 class TestLock:

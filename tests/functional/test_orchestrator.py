@@ -540,34 +540,3 @@ async def test_an_evaluation_repeated_by_another_attempt_bills_nothing_twice(tmp
         await attempt(place)
     tokens = {key: value for key, value in place.control.usage.items() if key[0] != "sandbox_seconds"}
     assert tokens == {key: value for key, value in once.items() if key[0] != "sandbox_seconds"}
-
-
-def release_spec() -> AttemptSpec:
-    return eval_spec(kind="release", eval=None, served_model=None)
-
-
-async def test_a_release_that_plays_a_rollout_gets_a_green_verdict(tmp_path: Path):
-    async def play(asked, runner):
-        return await answer(asked, runner)
-
-    async with world(release_spec(), tmp_path, play) as place:
-        place.runner.requirements_lock = "extra-words==2.5 --hash=sha256:00"
-        finish = await attempt(place)
-    assert finish.outcome == "completed" and finish.verdict is not None
-    assert finish.verdict.ok and finish.verdict.tasks_count == 50
-    assert finish.verdict.requirements_lock == "extra-words==2.5 --hash=sha256:00"
-    seen = finish.verdict.compatibility
-    assert seen is not None and seen.agents == seen.trained_agents == ["agent"] and not seen.calls_tools
-    assert place.engine.calls == 0
-
-
-async def test_a_release_whose_reward_raises_gets_a_red_one_with_the_place(tmp_path: Path):
-    async def play(asked, runner):
-        error = TenantError(type="KeyError", message="'k'", module="digits/__init__.py", line=9)
-        return RolloutEnd(state="failed", errors=[error], fault="tenant")
-
-    async with world(release_spec(), tmp_path, play) as place:
-        finish = await attempt(place)
-    verdict = finish.verdict
-    assert verdict is not None and not verdict.ok
-    assert (verdict.module, verdict.line) == ("digits/__init__.py", 9)

@@ -15,6 +15,7 @@ from tests.factories.model_socket import FakeEngine
 from tests.fixtures.runner import RunningEnvironment, running
 from trainer.contracts.base import new_id
 from trainer.contracts.catalogue import load_catalogue, model_folder
+from trainer.contracts.release_checks import Inspection
 from trainer.contracts.rollouts import RunnerHealth, TaskPage
 from trainer.sandboxing.runners import EnvironmentBroken, RunnerLost
 
@@ -378,3 +379,32 @@ async def test_group_rewards_see_the_whole_group_and_errors_name_their_line(make
     assert "gave 2 numbers for 3 rollouts" in short.json()["message"]
     assert (unknown.status_code, unknown.json()["code"]) == (404, "no_such_group_reward")
     assert after.state == "ok"
+
+
+async def test_an_inspection_names_split_task_and_field_of_what_is_unfit(make_release):
+    async with running(await asyncio.to_thread(make_release, "uneven_tasks")) as environment:
+        seen = Inspection.model_validate_json((await environment.handle.http.post("/inspection", json={})).content)
+    splits = [(split.name, split.tasks_count, split.checked) for split in seen.splits]
+    assert splits == [("train", 20, [0, 2, 5, 8, 10, 13, 16, 19]), ("eval", 7, [0, 1, 2, 3, 4, 5, 6])]
+    told = {(problem.split, problem.task, problem.field): problem.message for problem in seen.problems}
+    assert sorted(told) == [
+        ("eval", 1, "prompt"),
+        ("eval", 2, "prompt"),
+        ("eval", 3, "image"),
+        ("eval", 4, "validate"),
+        ("eval", 5, "validate"),
+        ("eval", 6, "key"),
+    ]
+    assert "reading 0" in told["eval", 2, "prompt"] and "reading 1" in told["eval", 2, "prompt"]
+    assert "no such answer (uneven_tasks/__init__.py:25)" in told["eval", 5, "validate"]
+    assert "task 0" in told["eval", 6, "key"]
+
+
+async def test_an_inspection_says_what_an_environment_needs(make_release):
+    async with running(await asyncio.to_thread(make_release, "calculator")) as environment:
+        seen = Inspection.model_validate_json((await environment.handle.http.post("/inspection", json={})).content)
+    assert seen.problems == [] and not seen.needs.container and not seen.needs.network
+    assert seen.needs.tools == ["calc_add"]
+    fits = {fit.harness: fit for fit in seen.needs.harnesses}
+    assert fits["rootstock-chat"].evaluate and fits["codex"].reason == "needs a container"
+    assert fits["null"].reason == "fetches packages when it starts"

@@ -29,6 +29,7 @@ from trainer.contracts.catalogue import BaseModelSpec
 from trainer.contracts.datasets import DatasetSpec
 from trainer.contracts.events import EventKind, FailureCode, Meter
 from trainer.contracts.exports import ExportOrder, FileName
+from trainer.contracts.release_checks import LIST_MAX, Needs, SampleRollout, SplitSeen, TaskProblem
 from trainer.contracts.rollouts import ReleaseSpec
 from trainer.contracts.run_config import EvalConfig, RunConfig
 
@@ -259,8 +260,8 @@ LOCK_MAX_CHARACTERS = 400_000
 
 
 class Compatibility(Wire):
-    """What the check's rollout showed of an environment. Every environment that passes can be evaluated, without network and
-    without a container of its own: the check gives it neither."""
+    """What an environment can be used for and what it needs, as the check saw it. One that passes needs neither network nor a
+    container of its own: the check gives it neither. Of one that does not, only the needs may be known."""
 
     agents: Annotated[list[str], Field(max_length=64)]
     trained_agents: Annotated[list[str], Field(max_length=64)]
@@ -270,6 +271,8 @@ class Compatibility(Wire):
     calls_tools: bool
     """Whether a tool answered. A canned model calls none of its own accord: false says nothing."""
     group_rewards: Annotated[list[str], Field(max_length=64)] = []
+    needs: Needs | None = None
+    """None for a release whose check could not ask it."""
 
 
 class ReleaseVerdict(Wire):
@@ -285,7 +288,11 @@ class ReleaseVerdict(Wire):
     requirements_lock: str = Field(default="", max_length=LOCK_MAX_CHARACTERS)
     """The extra dependencies that were installed, each with its version and hashes; runs install exactly these."""
     compatibility: Compatibility | None = None
-    """Of a release that passed."""
+    splits: Annotated[list[SplitSeen], Field(max_length=LIST_MAX)] = []
+    problems: Annotated[list[TaskProblem], Field(max_length=LIST_MAX)] = []
+    """Of the tasks that were looked at; with any, the release is red."""
+    samples: Annotated[list[SampleRollout], Field(max_length=LIST_MAX)] = []
+    """Rollouts on a canned model."""
 
 
 class EvalResult(Wire):

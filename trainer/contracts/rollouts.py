@@ -5,6 +5,7 @@
   POST   /rollouts                    RolloutRequest -> JSON lines of RolloutAlive, then one RolloutEnd
   DELETE /rollouts/{rollout_id}       -> {"cancelled": bool}
   POST   /groups/score                GroupScoreRequest -> GroupScores   (group rewards of the environment, where declared)
+  POST   /inspection                  for release checks: trainer.contracts.release_checks
 
 The runner shares its process with tenant code: everything it says is hostile input. These types carry the limits.
 """

@@ -1,33 +1,40 @@
-"""A release check: does the environment install, load, list a task and play one rollout? Green or red, with the reason.
+"""A release check: does the environment install, load, hold tasks that are fit to be played, and play a few? Green or red, with
+the reason.
 
-Knows what is tried, in order. Refuses to judge rewards: any finite number will do. A red verdict is a result, not a failure of
-the attempt; only what is our fault (no sandbox on this host) fails it.
+Knows what is tried, in order. Refuses to judge rewards. A red verdict is a result, not a failure of the attempt; only what is our
+fault (no sandbox on this host) fails it.
 """
 
+import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from trainer.contracts.base import new_id
 from trainer.contracts.catalogue import model_folder
 from trainer.contracts.events import FailureCode
 from trainer.contracts.internal import LOCK_MAX_CHARACTERS, Compatibility, Finish, ReleaseVerdict
-from trainer.contracts.rollouts import MODEL_SOCKET, RolloutEnd, RolloutRequest, RolloutSampling, RunnerLimits, TenantError
+from trainer.contracts.release_checks import Inspection, InspectionRequest, Needs, spread
+from trainer.contracts.rollouts import MODEL_SOCKET, RunnerLimits, TenantError
 from trainer.orchestrator.attempt.endings import AttemptOver, failed
 from trainer.orchestrator.engines.canned import DIGEST, CannedEngine
 from trainer.orchestrator.engines.gate import EngineGate
 from trainer.orchestrator.engines.policies import Policy
 from trainer.orchestrator.environments.environment import Environment
-from trainer.orchestrator.environments.runner_client import RunnerSilent
-from trainer.orchestrator.rollouts.verdicts import judge
+from trainer.orchestrator.environments.runner_client import RunnerSilent, TenantRefused
+from trainer.orchestrator.rollouts.verdicts import describe
+from trainer.orchestrator.sample_rollouts import MAX_TOKENS, ROLLOUT_S, SAMPLES, Sample, failure_of, play_samples
 from trainer.orchestrator.transport.link import Link
 from trainer.orchestrator.transport.unix_server import serve_unix
 from trainer.orchestrator.workplace import Workplace
 from trainer.sandboxing.runners import runner_folder
 
-ROLLOUT_S = 60.0
 ENGINE_S = 5.0
-MAX_TOKENS = 64
 LOG_MAX = 100_000
+_ASKED_FOR_NETWORK = re.compile(
+    r"Temporary failure in name resolution|Name or service not known|Network is unreachable|OfflineModeIsEnabled"
+    r"|LocalEntryNotFoundError|offline mode|outgoing traffic has been disabled|[Cc]ouldn't reach|ConnectError|NameResolutionError"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +45,9 @@ class Finding:
     tasks_count: int | None = None
     log: str = ""
     requirements_lock: str = ""
-    compatibility: Compatibility | None = None
+    inspection: Inspection | None = None
+    samples: Sequence[Sample] = ()
+    group_rewards: Sequence[str] = ()
 
 
 async def check_release(place: Workplace) -> Finish:
@@ -52,18 +61,26 @@ async def check_release(place: Workplace) -> Finish:
         if ending.code is not FailureCode.ENVIRONMENT_BROKEN:
             return Finish(outcome="failed", code=ending.code, message=ending.message)
         finding = _broken(ending)
-    verdict = ReleaseVerdict(
+    verdict = _verdict(finding, time.monotonic() - started_s)
+    return Finish(outcome="completed", message=verdict.summary, verdict=verdict)
+
+
+def _verdict(finding: Finding, duration_s: float) -> ReleaseVerdict:
+    inspection = finding.inspection
+    return ReleaseVerdict(
         ok=finding.ok,
         summary=finding.summary[:2000],
         module=finding.error.module if finding.error else None,
         line=finding.error.line if finding.error else None,
         log=finding.log[-LOG_MAX:],
         tasks_count=finding.tasks_count,
-        duration_s=time.monotonic() - started_s,
+        duration_s=duration_s,
         requirements_lock=finding.requirements_lock,
-        compatibility=finding.compatibility,
+        compatibility=_compatibility(finding),
+        splits=inspection.splits if inspection else [],
+        problems=inspection.problems if inspection else [],
+        samples=[sample.kept() for sample in finding.samples],
     )
-    return Finish(outcome="completed", message=finding.summary[:2000], verdict=verdict)
 
 
 async def _found(place: Workplace) -> Finding:
@@ -98,44 +115,75 @@ def _environment(place: Workplace, gate: EngineGate) -> Environment:
 async def _check(place: Workplace, environment: Environment) -> Finding:
     place.phase("installing and loading the release")
     await environment.start()
-    task = await environment.tasks.at(0)
-    place.phase("playing one rollout on a canned model")
-    request = RolloutRequest(
-        rollout_id=new_id(),
-        task=task.index,
-        policy=place.policies.current.engine_name,
-        sampling=RolloutSampling(max_tokens=MAX_TOKENS),
-        deadline_s=ROLLOUT_S,
-    )
-    count = environment.tasks.count
+    place.phase("reading its tasks")
     try:
-        end = await environment.roll(request)
-    except RunnerSilent as error:
-        return Finding(False, f"the runner was lost during the first rollout: {error}", None, count, environment.logs())
+        inspection = await environment.inspect(InspectionRequest())
+        if inspection.problems:
+            return _finding(environment, _told(inspection), inspection=inspection)
+        checked = inspection.splits[0].checked or [0]
+        place.phase("playing rollouts on a canned model")
+        samples = await play_samples(place, environment, [checked[number] for number in spread(len(checked), SAMPLES)])
+    except TenantRefused as broken:
+        return _finding(environment, f"its tasks cannot be checked: {describe(broken.error)}", error=broken.error)
+    except RunnerSilent as silent:
+        return _finding(environment, f"the runner was lost while its tasks were checked: {silent}")
+    return _settled(environment, inspection, samples)
+
+
+def _settled(environment: Environment, inspection: Inspection, samples: list[Sample]) -> Finding:
+    seen = {"inspection": inspection, "samples": samples}
     if len(environment.requirements_lock) > LOCK_MAX_CHARACTERS:
-        return Finding(False, "it needs more packages than can be locked", None, count, environment.logs())
-    outcome = judge(end, place.sessions, environment=environment.name, engine_name=request.policy)
-    if outcome.state == "ok":
-        known = "at least one task" if count is None else f"{count} tasks"
-        summary, lock = f"loads, lists {known} and plays a rollout", environment.requirements_lock
-        return Finding(True, summary, None, count, environment.logs(), lock, _compatibility(environment, end))
-    return Finding(False, f"the first rollout failed: {outcome.error}", _first(end), count, environment.logs())
+        return _finding(environment, "it needs more packages than can be locked", **seen)
+    if failure := failure_of(samples):
+        error = next((sample.error for sample in samples if not sample.is_good), None)
+        return _finding(environment, failure, error=error, **seen)
+    count = environment.tasks.count
+    known = "tasks without a known end" if count is None else f"{count} tasks"
+    played = "a rollout" if len(samples) == 1 else f"{len(samples)} rollouts"
+    return _finding(environment, f"loads, lists {known} and plays {played}", ok=True, **seen)
 
 
-def _compatibility(environment: Environment, end: RolloutEnd) -> Compatibility:
-    agents = sorted({report.agent for report in end.traces})
-    return Compatibility(
-        agents=agents,
-        trained_agents=sorted({report.agent for report in end.traces if report.trainable}),
-        turns=max((report.turns for report in end.traces), default=0),
-        calls_tools=any(message.get("role") == "tool" for report in end.traces for message in report.messages),
-        group_rewards=list(environment.health.group_rewards),
+def _finding(environment: Environment, summary: str, *, ok: bool = False, **seen: Any) -> Finding:
+    """What was found by an environment that loads. Only what passed has a lock."""
+    lock = environment.requirements_lock if ok else ""
+    return Finding(
+        ok,
+        summary,
+        tasks_count=environment.tasks.count,
+        log=environment.logs(),
+        requirements_lock=lock,
+        group_rewards=environment.health.group_rewards,
+        **seen,
     )
 
 
-def _first(end: RolloutEnd) -> TenantError | None:
-    errors = [*end.errors, *(error for report in end.traces for error in report.errors)]
-    return errors[0] if errors else None
+def _told(inspection: Inspection) -> str:
+    """The first problem by its place, and how many more there are."""
+    first, more = inspection.problems[0], len(inspection.problems) - 1
+    split = f" of split {first.split}" if first.split else ""
+    return f"task {first.task}{split}: {first.field}: {first.message}" + (f" (and {more} more)" if more else "")
+
+
+def _compatibility(finding: Finding) -> Compatibility | None:
+    needs = finding.inspection.needs if finding.inspection else _needs_of_broken(finding)
+    if needs is None:
+        return None
+    reports = [report for sample in finding.samples for report in sample.end.traces]
+    trained = sorted({report.agent for report in reports if report.trainable})
+    fits = [fit if number else fit.model_copy(update={"train": bool(trained)}) for number, fit in enumerate(needs.harnesses)]
+    return Compatibility(
+        agents=sorted({report.agent for report in reports}),
+        trained_agents=trained,
+        turns=max((report.turns for report in reports), default=0),
+        calls_tools=any(message.get("role") == "tool" for report in reports for message in report.messages),
+        group_rewards=list(finding.group_rewards),
+        needs=needs.model_copy(update={"harnesses": fits}),
+    )
+
+
+def _needs_of_broken(finding: Finding) -> Needs | None:
+    """Of an environment that does not load: whether what it said is what code says that reaches for a network."""
+    return Needs(network=True) if _ASKED_FOR_NETWORK.search(f"{finding.summary}\n{finding.log}") else None
 
 
 def _broken(ending: AttemptOver) -> Finding:

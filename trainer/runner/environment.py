@@ -11,11 +11,13 @@ from contextlib import AsyncExitStack
 from typing import Literal
 
 import verifiers.v1 as vf
+from verifiers.v1.envs.single_agent import SingleAgentEnv
 
 from trainer.contracts.rollouts import TEXT_MAX, RunnerConfig, TaskEntry, TenantError
+from trainer.runner.chat_harness import HARNESS_ID
 from trainer.runner.faults import clean, from_exception
 from trainer.runner.group_rewards import declared
-from trainer.runner.seats import environment_config
+from trainer.runner.seats import environment_config, harness_id
 
 log = logging.getLogger(__name__)
 TASKS_MAX = 1_000_000
@@ -45,6 +47,15 @@ class Environment:
     def env(self) -> vf.Env:
         assert self._env is not None, "asked before ready"
         return self._env
+
+    @property
+    def first_task(self) -> vf.Task:
+        return self._tasks[0]
+
+    @property
+    def asks_by_prompt(self) -> bool:
+        """Whether a rollout begins with the task's prompt; a package's own harness or agents may begin otherwise."""
+        return isinstance(self.env, SingleAgentEnv) and harness_id(self.config.environment) == HARNESS_ID
 
     async def load(self, stack: AsyncExitStack) -> None:
         """Import, construct, read one task, start shared servers. What it starts lives until `stack` closes."""

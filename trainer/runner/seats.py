@@ -27,8 +27,7 @@ def environment_config(config: RunnerConfig) -> vf.EnvConfig:
     seats = {name: field.default for name, field in fields.items() if isinstance(field.default, AgentConfig)}
     if unknown := sorted(config.seats.keys() - seats.keys()):
         raise ValueError(f"seats: there is no agent {', '.join(unknown)} here; there are {', '.join(sorted(seats))}")
-    harness = default_harness_id(config.environment)
-    harness = HARNESS_ID if harness == _NO_HARNESS else harness
+    harness = harness_id(config.environment)
     raw: dict[str, Any] = {name: _seat(limits, default, harness) for name, default in seats.items()}
     for name, player in config.seats.items():
         raw[name] |= _player(name, player, config)
@@ -36,6 +35,12 @@ def environment_config(config: RunnerConfig) -> vf.EnvConfig:
     raw["timeout"] = {"episode": _episode_s(limits), "finalize": limits.scoring_s}
     raw["interception"] = {"type": "elastic", "multiplex": _INTERCEPTED_PER_SERVER}
     return vf.resolve_env_config(raw)
+
+
+def harness_id(environment: str) -> str:
+    """The package's own harness where it exports one, else ours."""
+    found = default_harness_id(environment)
+    return HARNESS_ID if found == _NO_HARNESS else found
 
 
 def _seat(limits: RunnerLimits, default: AgentConfig, harness: str) -> dict[str, Any]:

@@ -11,10 +11,12 @@ from aiohttp import web
 from pydantic import ValidationError
 
 from trainer.contracts.base import Wire
+from trainer.contracts.release_checks import INSPECTION_S, InspectionRequest
 from trainer.contracts.rollouts import GroupScoreRequest, GroupScores, RolloutRequest, RunnerHealth, TaskPage
 from trainer.runner.environment import Environment, NoSuchTask
 from trainer.runner.faults import from_exception
 from trainer.runner.group_rewards import score
+from trainer.runner.inspection import inspect
 from trainer.runner.rollouts import LIVE_MAX, AlreadyLive, Rollouts
 
 _BODY_BYTES_MAX = 64 * 1024 * 1024
@@ -39,6 +41,7 @@ class RunnerService:
                 web.post("/rollouts", self.start_rollout),
                 web.delete("/rollouts/{rollout_id}", self.cancel_rollout),
                 web.post("/groups/score", self.score_group),
+                web.post("/inspection", self.inspect),
             ]
         )
         return app
@@ -111,6 +114,19 @@ class RunnerService:
         except Exception as error:  # the tenant's code may raise anything
             return _tenant_failure("group_reward_failed", error)
         return _reply(GroupScores(scores=scores))
+
+    async def inspect(self, request: web.Request) -> web.Response:
+        try:
+            wanted = InspectionRequest.model_validate_json(await request.read())
+        except ValidationError as error:
+            return _refusal(422, "bad_request", str(error))
+        try:
+            async with asyncio.timeout(INSPECTION_S):
+                return _reply(await inspect(self._environment, wanted))
+        except TimeoutError:
+            return _refusal(422, "inspection_failed", f"reading and checking its tasks took longer than {INSPECTION_S:g} s")
+        except Exception as error:  # the tenant's classes are asked, and may raise anything
+            return _tenant_failure("inspection_failed", error)
 
 
 async def _stream(request: web.Request, first: Wire, rest: AsyncIterator[Wire]) -> web.StreamResponse:

@@ -172,6 +172,7 @@ def release_detail(actor: Actor | None, release: Release, index_token: str | Non
         package_url=package_url,
         tracked_package_url=package_url,
         badge=release.badge,
+        compatibility=(release.verdict or {}).get("compatibility"),
         runtime_hint=release.runtime_hint or None,
         yanked=release.yanked_at is not None,
         quarantined=release.quarantined_at is not None,

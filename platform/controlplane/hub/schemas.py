@@ -9,6 +9,7 @@ from controlplane.core.pagination import OffsetQuery
 from controlplane.core.schemas import Answer, Body, Query
 from trainer.contracts.base import Sha256
 from trainer.contracts.internal import Compatibility
+from trainer.contracts.release_checks import SampleRollout, SplitSeen, TaskProblem
 
 VERSION_LENGTH_MAX = 64
 NAME_LENGTH_MAX = 100
@@ -189,6 +190,8 @@ class ReleaseDetail(Answer):
     package_url: str
     tracked_package_url: str
     badge: str
+    compatibility: Compatibility | None
+    """As its check saw it; None before its end."""
     runtime_hint: str | None
     yanked: bool
     quarantined: bool
@@ -216,6 +219,9 @@ class Verdict(Answer):
     tasks_count: int | None = None
     duration_s: float
     compatibility: Compatibility | None = None
+    splits: list[SplitSeen] = []
+    problems: list[TaskProblem] = []
+    samples: list[SampleRollout] = []
 
 
 class BadgeState(Answer):

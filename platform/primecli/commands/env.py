@@ -5,10 +5,11 @@ from typing import Annotated, Any
 import typer
 
 from primecli.commands import secrets, variables
+from primecli.commands.env_checks import check, logs, status, uses
 from primecli.commands.env_sharing import collaborators, fork, star, unstar
 from primecli.commands.init import init
 from primecli.commands.install import install
-from primecli.commands.push import HUB, pull, push, report_badge, wait_for_badge
+from primecli.commands.push import HUB, pull, push
 from primecli.environment_names import ENVIRONMENT_HELP, full_name
 from primecli.output import OutputFormat, OutputOption, moment
 from primecli.session import YesOption, session_of
@@ -22,6 +23,9 @@ app.command("unstar")(unstar)
 app.command("fork")(fork)
 app.command("collaborators")(collaborators)
 app.command("install")(install)
+app.command("status")(status)
+app.command("check")(check)
+app.command("logs")(logs)
 app.add_typer(secrets.environment_app, name="secret")
 app.add_typer(variables.app, name="var")
 
@@ -92,6 +96,7 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, Any]]:
         ("tags", found.get("tags")),
         ("stars", found.get("stars")),
         ("forked from", found.get("forked_from")),
+        *uses(found.get("compatibility") or {}),
         ("content hash", found["content_hash"]),
         ("pushed", _pushed(found.get("provenance") or {})),
         ("quarantine", found.get("quarantine_reason") or ("yes" if found.get("quarantined") else None)),
@@ -142,53 +147,6 @@ def lock(ctx: typer.Context, environment: EnvironmentArgument, output: OutputOpt
     cli.terminal.data(reply)
     if not cli.terminal.is_json:
         cli.terminal.out.print(reply["data"]["requirements_lock"] or "# nothing beyond the base image", markup=False)
-
-
-@app.command("status")
-def status(ctx: typer.Context, environment: EnvironmentArgument, output: OutputOption = OutputFormat.TABLE) -> None:
-    """Show whether a release passed its check, and where it failed."""
-    cli = session_of(ctx, output)
-    name, version = full_name(cli, environment)
-    reply = cli.client.get(f"{HUB}/{name}/@{version or 'latest'}/badge")
-    found = reply["data"]
-    verdict = found.get("verdict") or {}
-    facts = [(key, verdict.get(key)) for key in ("summary", "module", "line", "tasks_count", "duration_s")]
-    facts += _uses(verdict.get("compatibility") or {})
-    cli.terminal.facts(reply, [("version", found["version"]), ("badge", found["badge"]), *facts])
-
-
-def _uses(seen: dict[str, Any]) -> list[tuple[str, Any]]:
-    if not seen:
-        return []
-    good_for = "evaluation and training" if seen["trained_agents"] else "evaluation alone: no agent of it is trained"
-    return [
-        ("good for", good_for),
-        ("agents", seen["agents"]),
-        ("turns", seen["turns"]),
-        ("group rewards", seen["group_rewards"]),
-    ]
-
-
-@app.command("check")
-def check(ctx: typer.Context, environment: EnvironmentArgument, output: OutputOption = OutputFormat.TABLE) -> None:
-    """Have the hub check a release once more, and wait for the verdict."""
-    cli = session_of(ctx, output)
-    name, version = full_name(cli, environment)
-    asked = cli.client.post(f"{HUB}/{name}/@{version or 'latest'}/check")["data"]
-    badge = wait_for_badge(cli, name, asked["version"])
-    cli.terminal.data({"environment": name, "version": asked["version"], **badge})
-    report_badge(cli, badge)
-
-
-@app.command("logs")
-def logs(ctx: typer.Context, environment: EnvironmentArgument, output: OutputOption = OutputFormat.TABLE) -> None:
-    """Print the log of a release's check."""
-    cli = session_of(ctx, output)
-    name, version = full_name(cli, environment)
-    reply = cli.client.get(f"{HUB}/{name}/@{version or 'latest'}/log")
-    cli.terminal.data(reply)
-    if not cli.terminal.is_json:
-        cli.terminal.out.print(reply["data"]["log"], markup=False)
 
 
 @app.command("yank")

@@ -6,6 +6,7 @@ Knows which fields are the tenant's own words. Refuses to touch the others, whic
 
 from trainer.contracts.internal import Finish
 from trainer.contracts.redaction import Redactor
+from trainer.contracts.release_checks import Inspection
 from trainer.contracts.rollouts import RolloutEnd, TaskPage, TenantError, TraceReport
 
 
@@ -17,6 +18,19 @@ def masked_page(redactor: Redactor, page: TaskPage) -> TaskPage:
         for task in page.tasks
     ]
     return page.model_copy(update={"tasks": tasks})
+
+
+def masked_inspection(redactor: Redactor, inspection: Inspection) -> Inspection:
+    if redactor.is_idle:
+        return inspection
+    needs = inspection.needs
+    needs = needs.model_copy(update={name: redactor.document(getattr(needs, name)) for name in ("tools", "skills")})
+    splits = [split.model_copy(update={"name": redactor.text(split.name)}) for split in inspection.splits]
+    problems = [
+        problem.model_copy(update={name: redactor.text(getattr(problem, name)) for name in ("split", "field", "message")})
+        for problem in inspection.problems
+    ]
+    return inspection.model_copy(update={"needs": needs, "splits": splits, "problems": problems})
 
 
 def masked_end(redactor: Redactor, end: RolloutEnd) -> RolloutEnd:

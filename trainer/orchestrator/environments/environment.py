@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 
 from trainer.contracts.events import Component, FailureCode
 from trainer.contracts.internal import UsageIn
+from trainer.contracts.release_checks import Inspection, InspectionRequest
 from trainer.contracts.rollouts import GroupScoreRequest, GroupScores, RolloutEnd, RolloutRequest, RunnerHealth, TaskPage
 from trainer.orchestrator.attempt.endings import AttemptOver, failed
 from trainer.orchestrator.attempt.reporting import Reporter
@@ -139,6 +140,15 @@ class Environment:
     async def score_group(self, request: GroupScoreRequest) -> GroupScores:
         life = await self._running()
         return await life.client.score_group(request)
+
+    async def inspect(self, request: InspectionRequest) -> Inspection:
+        """For a release check. Raises TenantRefused, RunnerSilent."""
+        life = await self._running()
+        try:
+            return await life.client.inspect(request)
+        except RunnerSilent as error:
+            self._doubt(life, error)
+            raise
 
     async def _running(self) -> RunnerLife:
         await self._ready.wait()

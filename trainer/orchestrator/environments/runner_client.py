@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from trainer.contracts.base import Wire
 from trainer.contracts.redaction import Redactor
+from trainer.contracts.release_checks import INSPECTION_S, Inspection, InspectionRequest
 from trainer.contracts.rollouts import (
     TEXT_MAX,
     GroupScoreRequest,
@@ -24,7 +25,7 @@ from trainer.contracts.rollouts import (
     TaskPage,
     TenantError,
 )
-from trainer.orchestrator.attempt.masking import masked_end, masked_error, masked_page
+from trainer.orchestrator.attempt.masking import masked_end, masked_error, masked_inspection, masked_page
 from trainer.orchestrator.transport.link import Answer, Link, LinkError
 
 ANSWER_BYTES_MAX = 8 << 20
@@ -62,6 +63,11 @@ class RunnerClient:
         """Raises TenantRefused, RunnerSilent."""
         return self._parsed(GroupScores, await self._ask("POST", "/groups/score", request))
 
+    async def inspect(self, request: InspectionRequest) -> Inspection:
+        """Raises TenantRefused, RunnerSilent."""
+        body = await self._ask("POST", "/inspection", request, deadline_s=INSPECTION_S + GRACE_S)
+        return masked_inspection(self._redactor, self._parsed(Inspection, body))
+
     async def roll(self, request: RolloutRequest) -> RolloutEnd:
         """Drive one rollout to its end; a refusal is a failed rollout. Raises RunnerSilent."""
         try:
@@ -79,10 +85,10 @@ class RunnerClient:
         with contextlib.suppress(RunnerSilent, TenantRefused):
             await self._ask("DELETE", f"/rollouts/{rollout_id}", None)
 
-    async def _ask(self, method: str, path: str, message: Wire | None) -> bytes:
+    async def _ask(self, method: str, path: str, message: Wire | None, *, deadline_s: float = CALL_S) -> bytes:
         body = b"" if message is None else message.model_dump_json().encode()
         try:
-            async with asyncio.timeout(CALL_S):
+            async with asyncio.timeout(deadline_s):
                 answer = await self._link.send(method, path, body)
                 try:
                     content = await answer.read(ANSWER_BYTES_MAX)

@@ -7,6 +7,7 @@ import { ratio, when } from "../../design/format";
 import { Notice, Problem } from "../../design/notice";
 import { Skeleton } from "../../design/skeleton";
 import type { Compatibility } from "../../api/shapes";
+import { Harnesses, Problems, Samples, lookedAt } from "./check-findings";
 import type { Release } from "./readme";
 
 const REFRESH_MS = 3_000;
@@ -16,7 +17,7 @@ export function CheckPanel({ release, mayRetry }: { release: Release; mayRetry: 
   const state = query.data?.data;
   if (!state) return <Card>{query.problem ? <Problem of={query.problem} /> : <Skeleton what="the check" />}</Card>;
   const { verdict } = state;
-  if (!verdict) return <Notice title="The check has not ended.">The release is built in a sandbox, its tasks are loaded and one rollout runs on a canned model. This page shows the outcome by itself.</Notice>;
+  if (!verdict) return <Notice title="The check has not ended.">The release is built in a sandbox, its tasks are read and checked, and a few rollouts run on a canned model. This page shows the outcome by itself.</Notice>;
   const place = verdict.module ? `${verdict.module}${verdict.line ? `, line ${verdict.line}` : ""}` : undefined;
   return (
     <>
@@ -26,12 +27,16 @@ export function CheckPanel({ release, mayRetry }: { release: Release; mayRetry: 
           of={[
             ...(place ? [["Place", <code key="place">{place}</code>] as [string, React.ReactNode]] : []),
             ["Tasks", verdict.tasks_count ?? "not counted"],
+            ...(verdict.splits?.length ? [["Looked at", verdict.splits.map(lookedAt).join(", ")] as [string, React.ReactNode]] : []),
             ...(verdict.compatibility ? uses(verdict.compatibility) : []),
             ["Took", `${ratio(verdict.duration_s, 1)} s`],
             ["Checked", when(state.checked_at)],
           ]}
         />
       </Card>
+      {!!verdict.problems?.length && <Problems of={verdict.problems} />}
+      {!!verdict.samples?.length && <Samples of={verdict.samples} />}
+      {!!verdict.compatibility?.needs?.harnesses?.length && <Harnesses of={verdict.compatibility.needs.harnesses} />}
       {state.requirements_lock && (
         <Card title="Locked packages">
           <p className="muted">Installed beyond the base image. Every run installs exactly these.</p>
@@ -44,16 +49,26 @@ export function CheckPanel({ release, mayRetry }: { release: Release; mayRetry: 
   );
 }
 
+function listed(name: string, of: string[] | undefined): [string, React.ReactNode][] {
+  return of?.length ? [[name, of.join(", ")]] : [];
+}
+
 /** What may be done with it, in words. */
 function uses(seen: Compatibility): [string, React.ReactNode][] {
   const isTrained = seen.trained_agents.length > 0;
-  return [
+  const { needs } = seen;
+  const missing = [needs?.container && "a container", needs?.network && "a network"].filter(Boolean).join(" and ");
+  const played: [string, React.ReactNode][] = [
     ["Good for", isTrained ? "evaluation and training" : "evaluation alone: no agent of it is trained"],
     ["Agents", seen.agents.map((agent) => (seen.trained_agents.includes(agent) ? agent : `${agent} (not trained)`)).join(", ")],
     ["Turns", seen.turns],
-    ["Needs", "no network, no container"],
-    ...(seen.calls_tools ? [["Tools", "answered over MCP"] as [string, React.ReactNode]] : []),
-    ...(seen.group_rewards?.length ? [["Group rewards", seen.group_rewards.join(", ")] as [string, React.ReactNode]] : []),
+  ];
+  return [
+    ...(seen.agents.length > 0 ? played : []),
+    ["Needs", missing ? `${missing}, which a sandbox does not have` : "no network, no container"],
+    ...listed("Tools over MCP", needs?.tools),
+    ...listed("Skills", needs?.skills),
+    ...listed("Group rewards", seen.group_rewards),
   ];
 }
 
