@@ -6,6 +6,7 @@ from django.conf import settings
 
 from controlplane.core import idempotency, throttling
 from controlplane.ingest.services import end_silent_runs
+from controlplane.webhooks.services import forget_old
 from workers.app import app
 
 
@@ -17,8 +18,8 @@ def clear_sessions() -> None:
 
 @app.task(name="housekeeping.sweep_expired")
 def sweep_expired() -> int:
-    """Answers kept for requests that are sent again, and buckets of limits that are full by now."""
-    return idempotency.sweep() + throttling.sweep()
+    """Answers kept for requests that are sent again, buckets of limits that are full by now, and old deliveries of webhooks."""
+    return idempotency.sweep() + throttling.sweep() + forget_old()
 
 
 @app.task(name="housekeeping.end_silent_runs")

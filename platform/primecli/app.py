@@ -28,6 +28,7 @@ from primecli.commands import (
     train,
     variables,
     wallet,
+    webhooks,
 )
 from primecli.output import CliError, ExitCode, OutputFormat, Terminal
 
@@ -103,6 +104,7 @@ app.add_typer(secrets.app, name="secret")
 app.add_typer(variables.app, name="var")
 app.add_typer(keys.app, name="keys")
 app.add_typer(teams.app, name="teams")
+app.add_typer(webhooks.app, name="webhook")
 
 
 def main() -> None:

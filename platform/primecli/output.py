@@ -25,7 +25,7 @@ class ExitCode(IntEnum):
     BILLING = 4
     AUTH = 5
     RUN_FAILED = 6
-    """A run, an evaluation or a release check that was waited for ended badly."""
+    """A run, an evaluation, a release check or a test that was waited for ended badly."""
     GATE_CLOSED = 7
     """`prime eval gate`: the evaluation has a verdict, and it is no."""
 

@@ -43,7 +43,7 @@ prints one JSON document a line, the result last. Notes, links, progress and err
 | 3 | not found, or not yours |
 | 4 | the wallet is empty |
 | 5 | not signed in, or not allowed |
-| 6 | what was waited for ended badly: a run, an evaluation, a deployment, the check of a release |
+| 6 | what was waited for ended badly: a run, an evaluation, a deployment, the check of a release, the test of a webhook |
 | 7 | `prime eval gate`: the evaluation does not meet its limits |
 
 ## Beginning

@@ -17,6 +17,8 @@ from controlplane.secrets import access as secrets_access
 from controlplane.secrets import services as secrets_services
 from controlplane.secrets.schemas import SecretIn, ValueIn
 from controlplane.teams import access, services
+from controlplane.webhooks import services as webhook_services
+from controlplane.webhooks.models import Delivery, DeliveryState
 from tests.factories.adapters import make_adapter, make_checkpoint, make_export
 from tests.factories.datasets import make_dataset
 from tests.factories.packages import Package, build_package
@@ -24,6 +26,7 @@ from tests.factories.releases import make_release
 from tests.factories.reports import make_rollout
 from tests.factories.runs import fund, make_evaluation, make_pool, make_run
 from tests.factories.teams import Member, make_member, make_shared_team
+from tests.factories.webhooks import make_webhook
 
 Factory = Callable[["World"], str]
 BodyFactory = Callable[["World"], dict[str, Any]]
@@ -289,3 +292,26 @@ def top_up(world: World) -> dict[str, Any]:
 @sends("chat_completions")
 def chat_request(world: World) -> dict[str, Any]:
     return {"model": "tiny", "messages": [{"role": "user", "content": "3+4?"}]}
+
+
+@owns("webhook_id")
+def webhook_id(world: World) -> str:
+    return make_webhook(world.member)[0].id
+
+
+@owns("delivery_id")
+def delivery_id(world: World) -> str:
+    """An event that was sent to the world's webhook."""
+    sent = webhook_services.send_test(world.member.actor, world["webhook_id"])
+    Delivery.objects.filter(id=sent.id).update(state=DeliveryState.DELIVERED)
+    return sent.id
+
+
+@sends("webhooks_create")
+def new_webhook(world: World) -> dict[str, Any]:
+    return {"url": "https://hooks.example.com/another", "event_types": ["run.completed"]}
+
+
+@sends("webhooks_update")
+def changed_webhook(world: World) -> dict[str, Any]:
+    return {"description": "alarm"}

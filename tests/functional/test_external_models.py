@@ -11,9 +11,10 @@ from starlette.routing import Route
 
 from tests.fixtures.orchestrator_world import answer, serve, world
 from tests.functional.test_orchestrator import attempt, eval_spec
+from trainer.contracts.addresses import is_public
 from trainer.contracts.internal import ExternalModel
 from trainer.contracts.rollouts import RolloutEnd, TenantError
-from trainer.orchestrator.engines.external import is_public, spelled
+from trainer.orchestrator.engines.external import spelled
 
 KEY = "sk-of-somebody"
 

@@ -40,3 +40,6 @@ export type RolloutGroup = Schemas["GroupAnswer"];
 export type RolloutDetail = Schemas["RolloutAnswer"];
 export type Trace = Schemas["TraceAnswer"];
 export type Tokens = Schemas["TokensAnswer"];
+export type Webhook = Schemas["WebhookOut"];
+export type WebhookSecret = Schemas["WebhookMade"];
+export type WebhookDelivery = Schemas["DeliveryOut"];

@@ -6,7 +6,7 @@ import { useAction } from "../api/use-action";
 import { Card } from "../design/card";
 import { Field, Form, Select } from "../design/form";
 
-const AREAS = ["environments", "secrets", "datasets", "runs", "evals", "adapters", "inference", "billing", "teams", "keys"] as const;
+const AREAS = ["environments", "secrets", "datasets", "runs", "evals", "adapters", "inference", "billing", "teams", "keys", "webhooks"] as const;
 const RIGHTS = ["read", "write"] as const;
 const DAY_MS = 86_400_000;
 const LIFETIMES = [["", "Until it is revoked"], ["7", "7 days"], ["30", "30 days"], ["90", "90 days"], ["365", "A year"]] as const;

@@ -1,4 +1,4 @@
-/** Who is in the team, its secrets, the user's own name, new teams, and what was done by whom. */
+/** Who is in the team, its secrets and webhooks, the user's own name, new teams, and what was done by whom. */
 import { useSearchParams } from "react-router";
 import { Heading } from "../design/heading";
 import { Tabs } from "../design/tabs";
@@ -7,6 +7,7 @@ import { ActivityPanel } from "./team/activity";
 import { MembersPanel } from "./team/members";
 import { SecretsPanel } from "./team/secrets";
 import { SettingsPanel } from "./team/settings";
+import { WebhooksPanel } from "./team/webhooks";
 
 export function TeamPage() {
   const { team, isAdmin } = useSession();
@@ -14,6 +15,7 @@ export function TeamPage() {
   const tabs = [
     { id: "members", label: "Members", panel: () => <MembersPanel /> },
     { id: "secrets", label: "Secrets", panel: () => <SecretsPanel /> },
+    { id: "webhooks", label: "Webhooks", panel: () => <WebhooksPanel /> },
     { id: "settings", label: "Settings", panel: () => <SettingsPanel /> },
     ...(isAdmin ? [{ id: "activity", label: "Activity", panel: () => <ActivityPanel /> }] : []),
   ];

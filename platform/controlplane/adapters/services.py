@@ -13,6 +13,8 @@ from controlplane.pools.limits import limits_of
 from controlplane.runs.access import access_checkpoint
 from controlplane.runs.models import Run
 from controlplane.teams.actors import Actor
+from controlplane.webhooks.models import EventType
+from controlplane.webhooks.publishing import page_url, publish
 from trainer.contracts.catalogue import load_catalogue
 from trainer.contracts.internal import VersionReport
 
@@ -85,6 +87,7 @@ def record_deployed(adapter_id: str, generation: int, *, digest: str) -> bool:
         return False
     if adapter.deployment_status != DeploymentStatus.DEPLOYED:
         adapter.deployed_at = now()
+        _tell_webhooks(adapter, EventType.DEPLOYMENT_READY)
     return _observe(adapter, DeploymentStatus.DEPLOYED, digest=digest)
 
 
@@ -105,6 +108,8 @@ def record_trouble(adapter_id: str, generation: int, *, error: str, is_final: bo
         return False
     failed = DeploymentStatus.DEPLOY_FAILED if adapter.is_wanted else DeploymentStatus.UNLOAD_FAILED
     going = DeploymentStatus.DEPLOYING if adapter.is_wanted else DeploymentStatus.UNLOADING
+    if is_final and adapter.is_wanted:
+        _tell_webhooks(adapter, EventType.DEPLOYMENT_FAILED, error)
     return _observe(adapter, failed if is_final else going, error=error)
 
 
@@ -135,6 +140,12 @@ def _observe(adapter: Adapter, status: DeploymentStatus, *, digest: str = "", er
     adapter.updated_at = now()
     adapter.save()
     return True
+
+
+def _tell_webhooks(adapter: Adapter, event: EventType, reason: str = "") -> None:
+    names = {"adapter_id": adapter.pk, "run_id": adapter.run_id, "name": adapter.display_name, "model": adapter.served_name}
+    why = {"reason": reason[:ERROR_LENGTH_MAX], "url": page_url("/models")}
+    publish(adapter.team_id, event, key=f"{adapter.pk}:{adapter.generation}", data=names | why)
 
 
 def _keep(adapter: Adapter) -> None:

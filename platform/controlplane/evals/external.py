@@ -1,13 +1,11 @@
 """Models behind somebody else's API: which addresses and keys an evaluation may name, and what its orchestrator is told of them.
 
-Knows the rules for an address. Refuses to call anything: who connects checks once more where the name leads.
+Knows which of an evaluation's options go together. Refuses to call anything: who connects checks where the name leads.
 """
-
-import ipaddress
-from urllib.parse import urlsplit
 
 from django.conf import settings
 
+from controlplane.core.addresses import check_address
 from controlplane.core.errors import Invalid
 from controlplane.evals.models import Evaluation
 from controlplane.evals.request import EvalOptions
@@ -23,36 +21,13 @@ def check_external(team_id: str, options: EvalOptions) -> None:
         if options.api_key_var is not None:
             raise Invalid((*AT, "api_key_var"), "goes with api_base_url")
         return
-    _check_address(options.api_base_url)
+    check_address((*AT, "api_base_url"), options.api_base_url, may_be_private=settings.PRIVATE_MODELS)
     if options.seats:
         raise Invalid((*AT, "seats"), "an external model plays every agent; leave the seats out")
     name = options.api_key_var
     if name is not None and name not in options.custom_secrets and team_secret(team_id, name) is None:
         hint = f"`prime secret create --name {name}` keeps it for the team; custom_secrets sends it for this evaluation alone."
         raise Invalid((*AT, "api_key_var"), f"the team has no secret {name}", hint=hint)
-
-
-def _check_address(url: str) -> None:
-    loc = (*AT, "api_base_url")
-    try:
-        parts = urlsplit(url)
-        named = (parts.hostname, parts.port)[0]
-    except ValueError:
-        raise Invalid(loc, "not an address") from None
-    schemes = ("https", "http") if settings.PRIVATE_MODELS else ("https",)
-    if parts.scheme not in schemes or not named:
-        raise Invalid(loc, f"an address begins with {' or '.join(f'{scheme}://' for scheme in schemes)} and names a host")
-    if parts.username or parts.password or parts.query or parts.fragment or not url.isascii() or any(c.isspace() for c in url):
-        raise Invalid(loc, "an address has no user, query, fragment or space; the key comes from api_key_var")
-    if not settings.PRIVATE_MODELS and _is_private(named):
-        raise Invalid(loc, "an address inside this installation's own network")
-
-
-def _is_private(host: str) -> bool:
-    try:
-        return not ipaddress.ip_address(host).is_global
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
 
 
 def external_of(evaluation: Evaluation, secrets: dict[str, str]) -> ExternalModel | None:

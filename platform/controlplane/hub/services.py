@@ -30,6 +30,8 @@ from controlplane.hub.search import document_of
 from controlplane.secrets.services import forget_environment
 from controlplane.teams.actors import Actor
 from controlplane.teams.models import Team
+from controlplane.webhooks.models import EventType
+from controlplane.webhooks.publishing import page_url, publish
 from trainer.contracts.base import new_id
 from trainer.contracts.internal import ReleaseVerdict
 
@@ -327,7 +329,7 @@ def record_verdict(release_id: str, verdict: ReleaseVerdict) -> None:
     """What the check of a release found. A later check's verdict replaces an earlier one's."""
     found = verdict.model_dump(mode="json", exclude={"log", "requirements_lock"})
     badge = Badge.GREEN if verdict.ok else Badge.RED
-    with acting_as_system():
+    with acting_as_system(), transaction.atomic():
         Release.objects.filter(id=release_id).update(
             badge=badge,
             verdict=found,
@@ -335,6 +337,15 @@ def record_verdict(release_id: str, verdict: ReleaseVerdict) -> None:
             checked_at=DatabaseNow(),
             requirements_lock=verdict.requirements_lock,
         )
+        _tell_webhooks(access.release_by_id(release_id))
+
+
+def _tell_webhooks(release: Release) -> None:
+    slug = release.environment.slug
+    names = {"release_id": release.id, "environment": slug, "version": release.version, "badge": release.badge}
+    page = page_url(f"/environments/{slug}?version={release.version}")
+    checked_at = release.checked_at.isoformat() if release.checked_at else ""
+    publish(release.team_id, EventType.RELEASE_CHECKED, key=f"{release.id}:{checked_at}", data=names | {"url": page})
 
 
 def retry_check(release: Release) -> None:

@@ -13,7 +13,17 @@ from controlplane.core import doorbell
 from controlplane.core.clock import now
 from controlplane.runs.models import Run, RunEvent
 from controlplane.runs.states import check_transition, is_terminal
+from controlplane.webhooks.models import EventType
+from controlplane.webhooks.publishing import page_url, publish
 from trainer.contracts.events import Component, EventKind, FailureCode, RunState
+
+TOLD_STATES = {
+    RunState.COMPLETED: EventType.RUN_COMPLETED,
+    RunState.FAILED: EventType.RUN_FAILED,
+    RunState.STOPPED: EventType.RUN_STOPPED,
+    RunState.PAUSED: EventType.RUN_PAUSED,
+}
+"""What webhooks are told of."""
 
 
 def channel(run_id: str) -> str:
@@ -63,6 +73,15 @@ def move(run: Run, state: RunState, *, reason: str = "", code: FailureCode | Non
     if state is RunState.QUEUED:
         run.queued_at, run.finished_at = moment, None
     append_event(run, EventKind.STATE, {"state": state, "reason": reason} | ({"code": code} if code else {}), at=moment)
+    _tell_webhooks(run, reason=reason, code=code)
+
+
+def _tell_webhooks(run: Run, *, reason: str, code: FailureCode | None) -> None:
+    event = TOLD_STATES.get(RunState(run.state))
+    if event is not None:
+        facts = {"run_id": run.id, "name": run.name, "state": run.state, "step": run.step, "base_model": run.base_model}
+        why = {"reason": reason, "code": code or "", "url": page_url(f"/runs/{run.id}")}
+        publish(run.team_id, event, key=f"{run.id}:{run.events_count}", data=facts | why)
 
 
 def set_failure(run: Run, code: FailureCode | None, message: str, detail: dict[str, Any] | None = None) -> None:

@@ -22,6 +22,7 @@ RUNNER_DIR = _env.runner_dir
 LOG_DIR = _env.log_dir
 SANDBOX_BACKEND = _env.sandbox_backend
 PRIVATE_MODELS = _env.private_models
+PRIVATE_WEBHOOKS = _env.private_webhooks
 KEY_REQUESTS_PER_MINUTE = _env.key_requests_per_minute
 TEAM_REQUESTS_PER_MINUTE = _env.team_requests_per_minute
 INFERENCE_REQUESTS_PER_MINUTE = _env.inference_requests_per_minute
@@ -55,6 +56,7 @@ APPS = [
     "evals",
     "billing",
     "audit",
+    "webhooks",
     "web",
 ]
 INSTALLED_APPS = [
@@ -129,6 +131,7 @@ SPECTACULAR_SETTINGS = {
         {"name": "inference", "description": "OpenAI's API over the team's models, and its record."},
         {"name": "billing", "description": "Wallet, prices, usage and the ledger."},
         {"name": "audit", "description": "Who did what."},
+        {"name": "webhooks", "description": "Addresses that are told what happened, and what was sent to them."},
     ],
     "SERVE_PUBLIC": True,
     "SERVE_INCLUDE_SCHEMA": False,

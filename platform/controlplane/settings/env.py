@@ -92,6 +92,11 @@ class Environment(BaseModel):
         alias="ROOTSTOCK_PRIVATE_MODELS",
         description="Whether evaluations may call models by `http://` and at addresses inside this installation's network.",
     )
+    private_webhooks: bool = Field(
+        False,
+        alias="ROOTSTOCK_PRIVATE_WEBHOOKS",
+        description="Whether webhooks may go to `http://` and to addresses inside this installation's network: for development.",
+    )
 
     @classmethod
     def read(cls, variables: Mapping[str, str]) -> Self:

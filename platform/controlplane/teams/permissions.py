@@ -9,7 +9,19 @@ from controlplane.core.declarations import PUBLIC, Declarations
 from controlplane.core.errors import Unauthorized
 from controlplane.teams.actors import Actor
 
-AREAS: Final = ("environments", "secrets", "datasets", "runs", "evals", "adapters", "inference", "billing", "teams", "keys")
+AREAS: Final = (
+    "environments",
+    "secrets",
+    "datasets",
+    "runs",
+    "evals",
+    "adapters",
+    "inference",
+    "billing",
+    "teams",
+    "keys",
+    "webhooks",
+)
 SCOPES: Final = frozenset(f"{area}:{right}" for area in AREAS for right in ("read", "write"))
 
 

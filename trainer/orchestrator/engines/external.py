@@ -6,13 +6,12 @@ What the server refuses for good (key, model, funds) is told once, by `refused`;
 """
 
 import asyncio
-import ipaddress
 import json
-import socket
 import ssl
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from trainer.contracts.addresses import PrivateAddress, checked_address
 from trainer.contracts.internal import ExternalModel
 from trainer.contracts.redaction import Redactor
 from trainer.orchestrator.attempt.services import OnTrouble
@@ -28,10 +27,6 @@ OURS_ALONE = ("cache_salt",)
 """Fields that only our engines know; others refuse what they do not know."""
 RENAMED_AT = frozenset({"api.openai.com"})
 """Servers that have given `max_tokens` up for `max_completion_tokens`; all others know the former."""
-
-
-class PrivateAddress(OSError):
-    """The name leads into our own network."""
 
 
 @dataclass(slots=True)
@@ -97,28 +92,12 @@ def _link_to(model: ExternalModel) -> Link:
 
     async def connect() -> Connection:
         # What was checked is what is connected to: a second look-up could answer otherwise.
-        address = await _checked_address(host, port, may_be_private=model.may_be_private)
+        address = await checked_address(host, port, may_be_private=model.may_be_private)
         name = host if secure else None
         return await asyncio.open_connection(address, port, ssl=secure, server_hostname=name, limit=HEAD_BYTES_MAX)
 
     headers = {"Authorization": f"Bearer {model.api_key}"} if model.api_key else {}
     return Link(connect, parts.netloc, headers, parts.path.rstrip("/"))
-
-
-async def _checked_address(host: str, port: int, *, may_be_private: bool) -> str:
-    """One of the host's addresses; PrivateAddress where any of them is not the public internet's."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    addresses = [str(entry[4][0]) for entry in found]
-    if not may_be_private and not all(is_public(address) for address in addresses):
-        raise PrivateAddress(host)
-    return addresses[0]
-
-
-def is_public(address: str) -> bool:
-    """Whether an address is the public internet's; IPv4 in IPv6's clothes is looked at as what it is."""
-    parsed = ipaddress.ip_address(address.partition("%")[0])
-    inner = getattr(parsed, "ipv4_mapped", None) or parsed
-    return inner.is_global and not inner.is_multicast
 
 
 def _is_private(error: BaseException | None) -> bool:
