@@ -1,13 +1,14 @@
 """Release environments on a real base: built once, layered, and refused before anything of theirs could run."""
 
 import asyncio
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.factories.wheels import make_wheel
-from tests.fixtures.runner import read_file, release_spec
+from tests.fixtures.runner import read_file, release_spec, running
 from trainer.orchestrator.attempt.endings import AttemptOver
 from trainer.orchestrator.environments.runner_start import installed
 from trainer.sandboxing.base_venv import BaseVenv
@@ -165,3 +166,67 @@ async def test_a_dependency_is_held_to_the_same_rules(runner_home, tmp_path):
 async def test_a_requirement_that_cannot_be_met_is_refused_by_name(runner_home, tmp_path):
     with pytest.raises(ReleaseRefused, match=r"verifiers>=9"):
         await build(runner_home, make_wheel(tmp_path, "tasks", GOOD, ["verifiers>=9"]))
+
+
+GRADER = """# /// script
+# dependencies = ["extra-words>=2"]
+# ///
+import sys
+import extra_words
+print(extra_words.WORDS if sys.argv[1] == "how many" else 0)
+"""
+GRADED = """
+import subprocess
+from pathlib import Path
+import verifiers.v1 as vf
+
+__all__ = ["GradedTaskset"]
+GRADER = Path(__file__).with_name("grade.py")
+
+
+class GradedTask(vf.Task):
+    @vf.reward
+    async def by_the_library(self, runtime: vf.Runtime) -> float:
+        return float((await runtime.run_uv_script(GRADER.read_text(), ["how many"])).stdout)
+
+    @vf.reward
+    async def by_uv(self) -> float:
+        command = ["uv", "run", "--offline", "--script", str(GRADER), "how many"]
+        return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+class GradedTaskset(vf.Taskset[GradedTask]):
+    def load(self):
+        yield GradedTask(vf.TaskData(prompt="1+1?"), self.config.task)
+"""
+
+
+async def test_a_grader_that_is_a_uv_script_runs_in_a_sandbox_with_its_own_locked_packages(runner_home, tmp_path):
+    make_wheel(tmp_path / "index", "extra_words", {"extra_words.py": "WORDS = 7\n"}, version="2.5")
+    wheel = make_wheel(tmp_path, "tasks", {"tasks/__init__.py": GRADED, "tasks/grade.py": GRADER})
+    release = await build(runner_home, wheel)
+    header, pin = release.requirements_lock.splitlines()[:2]
+    assert header.startswith("# uv script ") and header.endswith(" tasks/grade.py") and pin.startswith("extra-words==2.5 ")
+    # The release itself has not got the script's packages.
+    assert not (release.site_packages / "extra_words.py").exists()
+    async with running(release) as environment:
+        end = await environment.play()
+    assert end.traces[0].rewards == {"by_the_library": 7.0, "by_uv": 7.0}, end
+    made = release.path.stat().st_ino
+    again = await build(runner_home, wheel, requirements_lock=release.requirements_lock)
+    assert again.path.stat().st_ino == made
+
+
+async def test_a_script_whose_packages_cannot_be_had_is_refused_by_its_name_and_theirs(runner_home, tmp_path):
+    files = {**GOOD, "tasks/grade.py": GRADER}
+    with pytest.raises(ReleaseRefused, match=r"uv script tasks/grade\.py: its dependencies extra-words>=2 cannot be installed"):
+        await build(runner_home, make_wheel(tmp_path, "tasks", files))
+
+
+async def test_a_changed_hash_of_a_scripts_package_is_refused(runner_home, tmp_path):
+    make_wheel(tmp_path / "index", "extra_words", {"extra_words.py": "WORDS = 7\n"}, version="2.5")
+    wheel = make_wheel(tmp_path, "tasks", {**GOOD, "tasks/grade.py": GRADER})
+    lock = (await build(runner_home, wheel)).requirements_lock
+    forged = re.sub(r"sha256:[0-9a-f]{64}", f"sha256:{'0' * 64}", lock)
+    with pytest.raises(InstallFailed, match=r"(?i)hash"):
+        await build(runner_home, wheel, requirements_lock=forged)

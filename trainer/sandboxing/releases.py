@@ -1,4 +1,5 @@
-"""A release's own environment: one wheel, and its extra dependencies, layered on the base by a path file that only we write.
+"""A release's own environment: one wheel, its extra dependencies and those of its uv scripts, layered on the base by a path file
+that only we write.
 
 Knows folders below the runner directory. Refuses to know the hub, and never runs or imports what it installs: packages are copied
 with the base's interpreter, checked by name, byte-compiled, and become visible by one rename.
@@ -15,6 +16,7 @@ import shutil
 import subprocess
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from trainer.contracts.rollouts import ReleaseSpec
@@ -22,11 +24,11 @@ from trainer.sandboxing.base_venv import BaseVenv, ensure_base, frozen_packages
 from trainer.sandboxing.locks import exclusive
 from trainer.sandboxing.specs import Mount
 from trainer.sandboxing.uv import InstallFailed, run_uv
+from trainer.sandboxing.uv_scripts import find_scripts, install_scripts, joined_lock, lock_script, split_lock
 from trainer.sandboxing.wheels import (
     ReleaseRefused,
     base_names,
     check_archive,
-    check_lock,
     check_names,
     unmet_requirements,
 )
@@ -60,7 +62,7 @@ class ReleaseVenv:
 
     @property
     def requirements_lock(self) -> str:
-        """The extra dependencies as they were installed; empty when the base met them all."""
+        """The extra dependencies, and those of uv scripts, as they were installed; empty when there were none."""
         lock = self.path / LOCK_NAME
         return lock.read_text() if lock.exists() else ""
 
@@ -124,20 +126,29 @@ def _build(venv: ReleaseVenv, spec: ReleaseSpec, wheel: bytes) -> None:
     shutil.rmtree(venv.site_packages)  # some versions of uv put start-up files of their own there
     venv.site_packages.mkdir()
     wheel_file = _store_wheel(venv.path, spec, wheel)
-    lock = spec.requirements_lock or _lock_extras(venv, wheel_file)
-    if lock:
-        check_lock(lock)
-        (venv.path / LOCK_NAME).write_text(lock)
-        options = ["--require-hashes", "-r", str(venv.path / LOCK_NAME)]
-        _install(venv, options, deadline_s=_EXTRAS_S)
-    _install(venv, ["--offline", "--no-index", str(wheel_file)], deadline_s=_STEP_S)
+    _install_packages(venv, wheel_file, spec.requirements_lock)
     wheel_file.unlink()
     shutil.rmtree(venv.site_packages / "bin", ignore_errors=True)
     _check_installed(venv, spec)
-    compiler = [str(venv.base.python), "-I", "-m", "compileall", "-q", "-j", "0", str(venv.site_packages)]
+    compiler = [str(venv.base.python), "-I", "-m", "compileall", "-q", "-j", "0", str(venv.path)]
     # A file with a syntax error fails here and again at import, where its module and line are reported.
     subprocess.run(compiler, stdout=subprocess.DEVNULL, timeout=_STEP_S, check=False)
     (venv.site_packages / LAYER_FILE).write_text(f"{venv.base.site_packages}\n")
+
+
+def _install_packages(venv: ReleaseVenv, wheel_file: Path, known_lock: str) -> None:
+    """The wheel, its extra dependencies, and its scripts' environments, as `known_lock` says or as they resolve now."""
+    own, parts = split_lock(known_lock or _lock_extras(venv, wheel_file))
+    scripts = find_scripts(wheel_file, venv.base.python_version)
+    parts = {script.digest: parts.get(script.digest) or lock_script(script, venv.base, venv.path) for script in scripts}
+    if lock := joined_lock(own, scripts, parts):
+        (venv.path / LOCK_NAME).write_text(lock)
+    if own:
+        extras = venv.path / "extra.lock"
+        extras.write_text(own)
+        _install(venv, venv.site_packages, ["--require-hashes", "-r", str(extras)], deadline_s=_EXTRAS_S)
+    _install(venv, venv.site_packages, ["--offline", "--no-index", str(wheel_file)], deadline_s=_STEP_S)
+    install_scripts(venv.path, venv.base, scripts, parts, partial(_install, venv, deadline_s=_EXTRAS_S))
 
 
 def _store_wheel(folder: Path, spec: ReleaseSpec, wheel: bytes) -> Path:
@@ -174,9 +185,9 @@ def without_base(lock: str, frozen: list[str]) -> str:
     return "\n".join(block for block in blocks if block.split(maxsplit=1)[0] not in frozen)
 
 
-def _install(venv: ReleaseVenv, what: list[str], *, deadline_s: float) -> None:
+def _install(venv: ReleaseVenv, folder: Path, what: list[str], *, deadline_s: float) -> None:
     # Into a folder and with the base's interpreter: the release's own would run a .pth file before we have looked for one.
-    options = ["--python", str(venv.base.python), "--target", str(venv.site_packages), "--no-deps", "--only-binary", ":all:"]
+    options = ["--python", str(venv.base.python), "--target", str(folder), "--no-deps", "--only-binary", ":all:"]
     run_uv(["pip", "install", *options, *what], deadline_s=deadline_s)
 
 
