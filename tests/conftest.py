@@ -26,4 +26,5 @@ pytest_plugins = [
     "tests.fixtures.runner",
     "tests.fixtures.models",
     "tests.fixtures.gates",
+    "tests.fixtures.order",
 ]

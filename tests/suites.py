@@ -16,10 +16,8 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[1]
 REPORTS = REPOSITORY / "reports"
 SUITES = ("unit", "contract", "functional", "security", "reliability", "numerics", "e2e")
-STEALING = ("unit", "contract", "functional", "security", "numerics")
-SHARED = dict.fromkeys(STEALING, "worksteal") | {"e2e": "loadfile"}
-"""Suites that two processes share, each with services of its own, and how the tests are dealt out; `loadfile` keeps a file's
-together. Not so `reliability`, which kills processes and waits for what happens then."""
+SHARED = ["-n", "2", "--dist", "worksteal"]
+"""Two processes share a suite, each with services of its own."""
 
 NO_TESTS_COLLECTED = 5
 
@@ -38,11 +36,10 @@ def run_suite(suite: str, *, heavy: bool, extra: list[str]) -> Result:
     """One pytest session per suite: a suite's database and threads cannot leak into the next."""
     report = REPORTS / f"tests-{suite}.xml"
     report.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", f"tests/{suite}", f"--junitxml={report}", "-p", "no:cacheprovider", *extra]
+    command = [sys.executable, "-m", "pytest", f"tests/{suite}", f"--junitxml={report}", "-p", "no:cacheprovider"]
+    command += [*SHARED, *extra]
     if not heavy:
         command += ["-m", "not heavy"]
-    if suite in SHARED:
-        command += ["-n", "2", "--dist", SHARED[suite]]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive", "TOKENIZERS_PARALLELISM": "false"}
     began = time.monotonic()
     code = subprocess.run(command, cwd=REPOSITORY, env=environment, check=False).returncode
