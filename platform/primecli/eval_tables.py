@@ -37,12 +37,28 @@ def evaluation_facts(found: Mapping[str, Any]) -> list[tuple[str, Any]]:
         ("model", found.get("model_name")),
         ("environments", found.get("environment_names")),
         ("group", found.get("group_id")),
+        ("seen by", "everybody" if found.get("is_public") else None),
         ("rollouts", found.get("total_samples")),
         ("reward", found.get("avg_score")),
         ("pass@k", pass_text(statistics)),
         ("missing", missing_text(statistics)),
         *sorted((name, value) for name, value in metrics.items() if name not in ("reward_mean", "rollouts")),
         ("error", found.get("error_message")),
+    ]
+
+
+def leaderboard_columns() -> list[Column]:
+    """Of the rows of an environment's leaderboard."""
+    return [
+        ("model", lambda row: row["model"]),
+        ("team", lambda row: row["team"]),
+        ("reward", lambda row: row["score"]),
+        ("95 %", interval),
+        ("samples", lambda row: row["samples_count"]),
+        ("$/sample", lambda row: usd(row["cost_per_sample_usd"])),
+        ("mean of all", lambda row: f"{row['mean_score']:.3f} of {row['evaluations_count']}"),
+        ("run", lambda row: "here" if row["is_hosted"] else "elsewhere"),
+        ("evaluation", lambda row: row["evaluation_id"]),
     ]
 
 

@@ -19,6 +19,7 @@ export type SampleRollout = Schemas["SampleRollout"];
 export type SplitSeen = Schemas["SplitSeen"];
 export type TaskProblem = Schemas["TaskProblem"];
 export type LeaderboardRow = Schemas["LeaderboardRow"];
+export type RelatedRow = Schemas["RelatedRow"];
 export type Collaborator = Schemas["CollaboratorRow"];
 export type VersionRow = Schemas["VersionRow"];
 export type BaseModel = Schemas["ModelAnswer"];

@@ -5,7 +5,7 @@ import { api } from "../api/client";
 import type { Evaluation, EvaluationDetail } from "../api/shapes";
 import { useAction } from "../api/use-action";
 import { useQuery } from "../api/use-query";
-import { EvaluationBadge } from "../design/badge";
+import { Badge, EvaluationBadge } from "../design/badge";
 import { Card, Stat, Stats } from "../design/card";
 import { ConfirmButton } from "../design/dialog";
 import { Empty } from "../design/empty";
@@ -36,16 +36,18 @@ export function EvaluationPage() {
   const statistics = found.statistics;
   const tabs = [
     { id: "samples", label: "Samples", panel: () => <SamplesPanel evaluationId={id} total={found.total_samples} /> },
-    ...(found.is_hosted ? [{ id: "log", label: "Log", panel: () => <LogPanel evaluationId={id} isLive={LIVE.has(found.status)} /> }] : []),
-    { id: "config", label: "Configuration", panel: () => <pre tabIndex={0}>{JSON.stringify(found.eval_config ?? found.metadata, null, 2)}</pre> },
+    ...(found.is_hosted && found.is_own ? [{ id: "log", label: "Log", panel: () => <LogPanel evaluationId={id} isLive={LIVE.has(found.status)} /> }] : []),
+    ...(found.is_own ? [{ id: "config", label: "Configuration", panel: () => <pre tabIndex={0}>{JSON.stringify(found.eval_config ?? found.metadata, null, 2)}</pre> }] : []),
   ];
   return (
     <>
       <Heading title={found.name || id} note={<Of evaluation={found} />}>
         <EvaluationBadge status={found.status} />
-        {found.is_hosted && LIVE.has(found.status) && <Cancel evaluationId={id} onDone={query.reload} />}
+        {found.is_public && <Badge isPlain>{found.is_own ? "published" : "published by another team"}</Badge>}
+        {found.is_own && <Publish evaluation={found} onDone={query.reload} />}
+        {found.is_own && found.is_hosted && LIVE.has(found.status) && <Cancel evaluationId={id} onDone={query.reload} />}
         {found.group_id && <GroupLink groupId={found.group_id} />}
-        {found.is_hosted && RESUMABLE.has(found.status) && <Resume evaluationId={id} onDone={query.reload} />}
+        {found.is_own && found.is_hosted && RESUMABLE.has(found.status) && <Resume evaluationId={id} onDone={query.reload} />}
       </Heading>
       {found.error_message && <Notice tone="bad" title="The evaluation failed.">{found.error_message}</Notice>}
       <Stats label="Result">
@@ -87,6 +89,27 @@ function GroupLink({ groupId }: { groupId: string }) {
   const query = useQuery("/api/v1/evaluations", { query: { group_id: groupId, limit: COMPARED_MAX } });
   const ids = query.data?.evaluations.map((row) => row.evaluation_id).reverse() ?? [];
   return ids.length > 1 ? <Link className="button" to={`/evaluations/compare?ids=${ids.join(",")}`}>Compare its group</Link> : null;
+}
+
+/** What its team alone sees, everybody who may see the environment then sees, and the other way round. */
+function Publish({ evaluation, onDone }: { evaluation: Evaluation; onDone: () => void }) {
+  const say = useToast();
+  const turn = useAction(
+    () => api.put("/api/v1/evaluations/{evaluation_id}", { path: { evaluation_id: evaluation.evaluation_id }, body: { is_public: !evaluation.is_public } }),
+    () => {
+      say(evaluation.is_public ? "Only your team sees it now." : "It is published.");
+      onDone();
+    },
+  );
+  return evaluation.is_public ? (
+    <ConfirmButton label="Take back" title="Show it to your team alone?" action={turn}>
+      <p>It leaves the leaderboard that others see.</p>
+    </ConfirmButton>
+  ) : (
+    <ConfirmButton label="Publish" title="Publish the evaluation?" action={turn}>
+      <p>Everybody who may see its environment sees its samples, scores and costs, on the leaderboard too. Configuration, log and errors stay your team's.</p>
+    </ConfirmButton>
+  );
 }
 
 function Cancel({ evaluationId, onDone }: { evaluationId: string; onDone: () => void }) {

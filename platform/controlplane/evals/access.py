@@ -1,9 +1,16 @@
-"""The only place that looks an evaluation up by id. Foreign and absent look the same."""
+"""The only place that looks an evaluation up by id. Foreign and absent look the same, but for what its team has published."""
+
+from django.db.models import Q, QuerySet
 
 from controlplane.core.errors import NotFound
-from controlplane.evals.models import Evaluation
+from controlplane.core.tenancy import acting_as_system
+from controlplane.evals.models import EvalStatus, Evaluation
+from controlplane.hub.access import visible_environments
+from controlplane.hub.models import Environment
 from controlplane.teams.access import enter_team_of
 from controlplane.teams.actors import Actor
+
+PUBLISHED = Q(is_public=True, status=EvalStatus.COMPLETED, deleted_at__isnull=True)
 
 
 def access_evaluation(actor: Actor, evaluation_id: str, *, lock: bool = False) -> Evaluation:
@@ -16,6 +23,32 @@ def access_evaluation(actor: Actor, evaluation_id: str, *, lock: bool = False) -
     if found is None:
         raise _absent(evaluation_id)
     return found
+
+
+def readable_evaluation(actor: Actor, evaluation_id: str) -> tuple[Evaluation, bool]:
+    """An evaluation to read, and whether it is the actor's own: otherwise one that was published, has been completed, and whose
+    environments the actor may see. Read what belongs to it as its team (`acting_for`)."""
+    try:
+        return access_evaluation(actor, evaluation_id), True
+    except NotFound:
+        with acting_as_system():
+            found = Evaluation.objects.filter(PUBLISHED, id=evaluation_id).first()
+            if found is None or not _sees_environments(actor, found):
+                raise
+            return found, False
+
+
+def _sees_environments(actor: Actor, evaluation: Evaluation) -> bool:
+    ids = set(evaluation.environment_ids)
+    return bool(ids) and visible_environments(actor).filter(id__in=ids).count() == len(ids)
+
+
+def ranked_evaluations(actor: Actor | None, environment: Environment) -> QuerySet[Evaluation]:
+    """Unevaluated: read it within `acting_as_system`. Completed evaluations of this environment alone that have a score: the
+    acting team's, and those that were published. The actor may see the environment (`hub.access`)."""
+    shown = Q(is_public=True) | Q(team_id=actor.team_id) if actor else Q(is_public=True)
+    completed = {"status": EvalStatus.COMPLETED, "deleted_at__isnull": True, "avg_score__isnull": False}
+    return Evaluation.objects.filter(shown, environment_ids=[environment.id], **completed)
 
 
 def access_evaluations(actor: Actor, ids: list[str]) -> list[Evaluation]:

@@ -7,9 +7,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from controlplane.core.schemas import query_parameters, read_body, read_query, render
+from controlplane.core.tenancy import acting_for
 from controlplane.core.views import ApiView
 from controlplane.evals import queries, services
-from controlplane.evals.access import access_evaluation
+from controlplane.evals.access import access_evaluation, readable_evaluation
 from controlplane.evals.request import HostedRequest
 from controlplane.evals.schemas import (
     CancelAnswer,
@@ -29,6 +30,7 @@ from controlplane.evals.schemas import (
     StatisticsQuery,
     UpdateEvaluation,
     render_evaluation,
+    render_published,
 )
 from controlplane.evals.scores import score_statistics
 
@@ -59,10 +61,12 @@ class EvaluationView(ApiView):
     @extend_schema(operation_id="evaluations_get", parameters=query_parameters(StatisticsQuery), responses=EvaluationDetail)
     def get(self, request: Request, evaluation_id: str) -> Response:
         """One evaluation, with the mean of its rewards, how sure that is, and how often examples are solved."""
-        evaluation, query = access_evaluation(request.user, evaluation_id), read_query(request, StatisticsQuery)
-        statistics = score_statistics(evaluation, threshold=query.pass_threshold)
-        answer = render_evaluation(evaluation).model_dump() | {"statistics": asdict(statistics) if statistics else None}
-        return render(EvaluationDetail.model_validate(answer))
+        query, (evaluation, is_own) = read_query(request, StatisticsQuery), readable_evaluation(request.user, evaluation_id)
+        with acting_for(evaluation.team_id):
+            statistics = score_statistics(evaluation, threshold=query.pass_threshold)
+        shown = render_evaluation(evaluation) if is_own else render_published(evaluation)
+        found = {"statistics": asdict(statistics) if statistics else None, "is_own": is_own}
+        return render(EvaluationDetail.model_validate(shown.model_dump() | found))
 
     @extend_schema(operation_id="evaluations_update", request=UpdateEvaluation, responses=EvaluationAnswer)
     def put(self, request: Request, evaluation_id: str) -> Response:
@@ -84,10 +88,11 @@ class SamplesView(ApiView):
     @extend_schema(operation_id="evaluations_samples_list", parameters=query_parameters(SamplesQuery), responses=SamplesAnswer)
     def get(self, request: Request, evaluation_id: str) -> Response:
         """The samples of an evaluation, in order; only those with a reward within bounds where bounds are given."""
-        evaluation, query = access_evaluation(request.user, evaluation_id), read_query(request, SamplesQuery)
+        query, (evaluation, _) = read_query(request, SamplesQuery), readable_evaluation(request.user, evaluation_id)
         rows = queries.samples_of(evaluation, min_reward=query.min_reward, max_reward=query.max_reward)
-        samples = queries.samples_page(rows, offset=(query.page - 1) * query.limit, limit=query.limit)
-        total = rows.count()
+        with acting_for(evaluation.team_id):
+            samples = queries.samples_page(rows, offset=(query.page - 1) * query.limit, limit=query.limit)
+            total = rows.count()
         return render(
             SamplesAnswer(
                 evaluation_id=evaluation.id,

@@ -93,7 +93,7 @@ def _compared(rows: list[Evaluation]) -> list[ComparedEvaluation]:
     means = [found.mean if found else None for found in statistics]
     seconds = [quality.median_duration_s(row) for row in rows]
     dollars = [costs[row.id].amount_microusd / 1e6 if row.id in costs else None for row in rows]
-    each = [None if usd is None else usd / max(1, row.samples_count) for usd, row in zip(dollars, rows, strict=True)]
+    each = [quality.per_sample_usd(row, costs.get(row.id)) for row in rows]
     cheap = quality.unbeaten(list(zip(means, each, strict=True)))
     fast = quality.unbeaten(list(zip(means, seconds, strict=True)))
     return [

@@ -9,14 +9,14 @@ from controlplane.core.views import ApiView
 from controlplane.evals.leaderboard import leaderboard
 from controlplane.evals.schemas import Leaderboard
 from controlplane.hub.access import environment_by_name
-from controlplane.teams.actors import actor_in
 
 
 class LeaderboardView(ApiView):
     scope = "evals"
+    open_to_visitors = True
 
     @extend_schema(operation_id="environments_leaderboard", responses=Leaderboard)
     def get(self, request: Request, owner: str, name: str) -> Response:
-        """The models that the team has evaluated on an environment, the best first."""
-        actor = actor_in(request)
+        """The models that were evaluated on an environment, the best first: by the caller's team, or published by others."""
+        actor = request.user
         return render(Leaderboard(data=leaderboard(actor, environment_by_name(actor, owner, name))))

@@ -68,6 +68,7 @@ def _settle_result(evaluation: Evaluation) -> None:
     """Of all that is there, whichever attempts made it: one that was stopped has the result of what it did."""
     result = result_of(evaluation)
     evaluation.avg_score = result.reward_mean
+    evaluation.ci_low, evaluation.ci_high = result.reward_ci95 or (None, None)
     evaluation.metrics = result.metrics | result.model_dump(mode="json", exclude={"metrics"})
     if result.rollouts:
         append_event(evaluation, EventKind.EVAL, {"message": result_line(result)} | result.model_dump(mode="json"))

@@ -47,6 +47,11 @@ class Evaluation(TenantModel):
     metadata = models.JSONField(default=dict)
     metrics = models.JSONField(default=dict)
     avg_score = models.FloatField(null=True)
+    ci_low = models.FloatField(null=True)
+    ci_high = models.FloatField(null=True)
+    """The 95 % interval of `avg_score`; null below two examples."""
+    is_public = models.BooleanField(default=False)
+    """Its team shows it to everybody who may see its environments."""
     samples_count = models.PositiveIntegerField(default=0)
     run = models.ForeignKey("runs.Run", on_delete=models.PROTECT, null=True, related_name="+")
     error_message = models.TextField(blank=True, default="")

@@ -38,6 +38,10 @@ def costs_of(evaluations: Sequence[Evaluation]) -> dict[str, Cost]:
     return found
 
 
+def per_sample_usd(evaluation: Evaluation, cost: Cost | None) -> float | None:
+    return None if cost is None else cost.amount_microusd / 1e6 / max(1, evaluation.samples_count)
+
+
 def prices_of(evaluation: Evaluation) -> tuple[Decimal, Decimal] | None:
     """(input, output) in USD per million tokens, as whoever started or pushed the evaluation stated them."""
     stated = evaluation.metadata.get("prices")

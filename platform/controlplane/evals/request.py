@@ -80,6 +80,8 @@ class HostedRequest(WithoutNulls):
     """The group that they join; without it, several evaluations make a new one."""
     eval_config: EvalOptions = EvalOptions()
     name: Annotated[str, Field(min_length=1, max_length=255)] | None = None
+    is_public: bool = False
+    """Show them to everybody who may see the environment."""
     force: bool = False
     """Evaluate a release that failed its check, to see it fail."""
 

@@ -12,6 +12,7 @@ from controlplane.evals.models import Evaluation
 from trainer.contracts.eval_statistics import PASS_THRESHOLD
 
 TEXT_MAX = 20_000
+PUBLISHED_METADATA = ("version", "num_examples", "rollouts_per_example")
 SAMPLES_PER_PUSH_MAX = 10_000
 
 
@@ -50,6 +51,8 @@ class Described(Body):
     tags: Annotated[list[str], Field(max_length=64)] | None = None
     metadata: dict[str, Any] | None = None
     metrics: dict[str, Any] | None = None
+    is_public: bool | None = None
+    """Whether everybody who may see its environments sees the evaluation."""
 
 
 class PushEvaluation(Described):
@@ -59,7 +62,6 @@ class PushEvaluation(Described):
     environments: Annotated[list[EnvironmentChoice], Field(max_length=16)] | None = None
     run_id: str | None = None
     suite_id: None = None
-    is_public: bool | None = None
 
 
 class UpdateEvaluation(Described):
@@ -94,6 +96,7 @@ class EvaluationAnswer(Answer):
     metrics: dict[str, Any]
     total_samples: int
     avg_score: float | None
+    is_public: bool
     error_message: str | None
     error_code: str | None
     error_detail: dict[str, Any]
@@ -145,6 +148,8 @@ class ScoreStatistics(Answer):
 
 
 class EvaluationDetail(EvaluationAnswer):
+    is_own: bool
+    """Whether a team of the caller made it. What others have published is shown without its configuration."""
     statistics: ScoreStatistics | None
     """Null before the first sample."""
 
@@ -220,6 +225,7 @@ def render_evaluation(row: Evaluation) -> EvaluationAnswer:
         metrics=row.metrics,
         total_samples=row.samples_count,
         avg_score=row.avg_score,
+        is_public=row.is_public,
         error_message=row.error_message or None,
         error_code=row.error_code or None,
         error_detail=row.error_detail,
@@ -232,16 +238,44 @@ def render_evaluation(row: Evaluation) -> EvaluationAnswer:
     )
 
 
+def render_published(row: Evaluation) -> EvaluationAnswer:
+    """For others than its team: what was measured, and nothing of how it was set up or went wrong."""
+    whole = render_evaluation(row)
+    hidden = {
+        "eval_config": None,
+        "error_message": None,
+        "error_code": None,
+        "error_detail": {},
+        "run_id": None,
+        "group_id": None,
+    }
+    shown = {name: found for name, found in whole.metadata.items() if name in PUBLISHED_METADATA}
+    return whole.model_copy(update={**hidden, "metadata": shown})
+
+
 class LeaderboardRow(Answer):
+    """One team's evaluations of one model. `score`, its interval at 95 % (null below two examples), counts and costs are those of
+    the best one; `mean_score` is over all `evaluations_count`. `is_hosted`: this installation ran it; otherwise the score is its
+    team's word. `cost_per_sample_usd` is null where nobody knows it."""
+
     model: str
-    score: float | None
+    team: str
+    score: float
+    ci_low: float | None
+    ci_high: float | None
     samples_count: int
+    cost_per_sample_usd: float | None
+    mean_score: float
+    evaluations_count: int
+    version: str | None
     is_hosted: bool
+    is_own: bool
+    is_public: bool
     evaluation_id: str
     evaluated_at: datetime
 
 
 class Leaderboard(Answer):
-    """One row per model, the best score first."""
+    """The best score first."""
 
     data: list[LeaderboardRow]

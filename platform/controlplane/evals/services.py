@@ -89,6 +89,7 @@ def _insert_hosted(actor: Actor, request: HostedRequest, release: Release, model
         created_by=actor.user,
         name=request.name or f"{slug}@{release.version} with {model}"[:255],
         is_hosted=True,
+        is_public=request.is_public,
         model_name=model,
         environment_ids=[release.environment_id],
         environment_names=[slug],
@@ -213,6 +214,7 @@ def finalize_evaluation(*, actor: Actor, evaluation_id: str, metrics: dict[str, 
     evaluation.metrics = evaluation.metrics | (metrics or {})
     estimate = mean_estimate(scores_of(evaluation))
     evaluation.avg_score = estimate.mean if estimate else None
+    evaluation.ci_low, evaluation.ci_high = (estimate.low, estimate.high) if estimate else (None, None)
     move(evaluation, EvalStatus.COMPLETED, reason="finalized by its sender")
     save_history(evaluation)
     return evaluation

@@ -1,4 +1,4 @@
-"""HTTP face of what people do with each other's environments: stars, forks, collaborators."""
+"""HTTP face of what people do with each other's environments: stars, forks, collaborators, dependants."""
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -7,8 +7,16 @@ from rest_framework.response import Response
 from controlplane.core.schemas import read_body
 from controlplane.hub import access, collaborators, forks, queries, stars
 from controlplane.hub.api import HubView, data, enveloped
-from controlplane.hub.schemas import CollaboratorRows, ForkBody, Forked, InviteBody, Stars
+from controlplane.hub.dependants import related_to
+from controlplane.hub.schemas import CollaboratorRows, ForkBody, Forked, InviteBody, Related, Stars
 from controlplane.teams.actors import actor_in
+
+
+class RelatedView(HubView):
+    @extend_schema(operation_id="environments_related", responses=enveloped(Related))
+    def get(self, request: Request, owner: str, name: str) -> Response:
+        """Environments that depend on this one, and its forks."""
+        return data(related_to(request.user, access.environment_by_name(request.user, owner, name)))
 
 
 class StarView(HubView):

@@ -140,6 +140,8 @@ class Release(TenantModel):
     runtime_hint = models.CharField(max_length=32, default="", blank=True)
     requirements_lock = models.TextField(default="", blank=True)
     """Extra dependencies as the check installed them, each with its hashes."""
+    depends_on = ArrayField(models.CharField(max_length=25), default=list)
+    """Ids of the environments whose wheels it wants (`hub.dependants`)."""
     provenance = models.JSONField(default=dict)
     """schemas.Provenance without who and when: what the sender's client told of itself and of the commit."""
 
@@ -169,7 +171,10 @@ class Release(TenantModel):
             models.UniqueConstraint(fields=["environment", "version"], name="release_version_once"),
             models.UniqueConstraint(fields=["environment", "content_hash"], name="release_content_once"),
         )
-        indexes = (models.Index(fields=["badge", "created_at"], name="release_by_badge"),)
+        indexes = (
+            models.Index(fields=["badge", "created_at"], name="release_by_badge"),
+            GinIndex(fields=["depends_on"], name="release_by_dependency"),
+        )
 
     def __str__(self) -> str:
         return f"{self.environment_id}@{self.version} ({self.badge})"

@@ -125,6 +125,23 @@ class Stars(Answer):
     starred: bool
 
 
+class RelatedRow(Answer):
+    """`environment` is `owner/name`; version and badge are its latest release's, null before the first."""
+
+    environment: str
+    description: str
+    version: str | None
+    badge: str | None
+
+
+class Related(Answer):
+    """The newest first, at most a hundred each."""
+
+    dependants: list[RelatedRow]
+    """Environments with a release that depends on this one."""
+    forks: list[RelatedRow]
+
+
 class CollaboratorRow(Answer):
     user: str
     invited_at: datetime

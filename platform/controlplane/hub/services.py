@@ -22,6 +22,7 @@ from controlplane.core.tenancy import acting_as_system, acting_for
 from controlplane.hub import access, errors
 from controlplane.hub.archives import ArchiveRefused, SourceFacts, WheelFacts, inspect_source, inspect_wheel
 from controlplane.hub.archives.members import ARCHIVE_MAX_BYTES
+from controlplane.hub.dependants import required_environments
 from controlplane.hub.index_tokens import EXPIRES_AFTER, digest_of_token, new_token
 from controlplane.hub.models import SETTLED_BADGES, Badge, Environment, IndexToken, Release, Upload, UploadKind, Visibility
 from controlplane.hub.names import normalize, refusal
@@ -226,10 +227,12 @@ def _keep(upload: Upload, folder: str, suffix: str, facts: WheelFacts | SourceFa
         raise errors.refused_archive(ArchiveRefused("", "the upload was changed while it was checked"))
     store().delete(upload.object_key)
     upload.object_key = key
-    upload.module = facts.module if isinstance(facts, WheelFacts) else ""
+    if isinstance(facts, WheelFacts):
+        # What the wheel says it wants is what installers go by, whatever its sender told us of it.
+        upload.module, upload.metadata = facts.module, upload.metadata | {"requires_dist": facts.requires_dist}
     with acting_for(upload.team_id):
         upload.verified_at = DatabaseNow()
-        upload.save(update_fields=["object_key", "module", "size_bytes", "verified_at"])
+        upload.save(update_fields=["object_key", "module", "metadata", "size_bytes", "verified_at"])
 
 
 def _publish(source: Upload, wheel: Upload, facts: SourceFacts, client: str) -> Release:
@@ -245,6 +248,7 @@ def _publish(source: Upload, wheel: Upload, facts: SourceFacts, client: str) -> 
                 version=source.version,
                 content_hash=source.content_hash,
                 folder_hash=facts.folder_hash,
+                depends_on=required_environments(wheel.metadata.get("requires_dist", [])),
                 module=wheel.module,
                 provenance={"client": client[:CLIENT_MAX_CHARACTERS], **told},
                 metadata=metadata | {"requires_dist": wheel.metadata.get("requires_dist", [])},
@@ -330,12 +334,14 @@ def record_verdict(release_id: str, verdict: ReleaseVerdict) -> None:
     found = verdict.model_dump(mode="json", exclude={"log", "requirements_lock"})
     badge = Badge.GREEN if verdict.ok else Badge.RED
     with acting_as_system(), transaction.atomic():
+        requirements = access.release_by_id(release_id).metadata.get("requires_dist", [])
         Release.objects.filter(id=release_id).update(
             badge=badge,
             verdict=found,
             log=verdict.log[-LOG_MAX_CHARACTERS:],
             checked_at=DatabaseNow(),
             requirements_lock=verdict.requirements_lock,
+            depends_on=required_environments(requirements, verdict.requirements_lock),
         )
         _tell_webhooks(access.release_by_id(release_id))
 

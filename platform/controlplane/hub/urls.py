@@ -20,6 +20,7 @@ urlpatterns: list[URLPattern] = [
     *endpoint(ENVIRONMENT, api.EnvironmentByNameView),
     *endpoint(f"{ENVIRONMENT}/status", api.StatusView),
     *endpoint(f"{ENVIRONMENT}/versions", api.VersionListView),
+    *endpoint(f"{ENVIRONMENT}/related", api_sharing.RelatedView),
     *endpoint(f"{ENVIRONMENT}/star", api_sharing.StarView),
     *endpoint(f"{ENVIRONMENT}/fork", api_sharing.ForkView),
     *endpoint(f"{ENVIRONMENT}/collaborators", api_sharing.CollaboratorsView),

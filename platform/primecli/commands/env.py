@@ -5,7 +5,8 @@ from typing import Annotated, Any
 import typer
 
 from primecli.commands import secrets, variables
-from primecli.commands.env_checks import check, logs, status, uses
+from primecli.commands.env_checks import check, logs, status
+from primecli.commands.env_info import info
 from primecli.commands.env_sharing import collaborators, fork, star, unstar
 from primecli.commands.init import init
 from primecli.commands.install import install
@@ -16,6 +17,7 @@ from primecli.session import YesOption, session_of
 
 app = typer.Typer(no_args_is_help=True, help="Environments on the hub.")
 app.command("init")(init)
+app.command("info")(info)
 app.command("push")(push)
 app.command("pull")(pull)
 app.command("star")(star)
@@ -71,50 +73,6 @@ def list_environments(
         ("updated", lambda row: moment(row.get("updated_at"))),
     ]
     cli.terminal.table(reply, reply["data"], columns, empty="no environments yet; publish one with `prime push`")
-
-
-@app.command("info")
-def info(ctx: typer.Context, environment: EnvironmentArgument, output: OutputOption = OutputFormat.TABLE) -> None:
-    """Show one release."""
-    cli = session_of(ctx, output)
-    name, version = full_name(cli, environment)
-    reply = cli.client.get(f"{HUB}/{name}/@{version or 'latest'}")
-    found = reply["data"]
-    cli.terminal.facts(reply, _facts(found))
-    cli.show_page(f"/environments/{name}")
-
-
-def _facts(found: dict[str, Any]) -> list[tuple[str, Any]]:
-    metadata = found.get("metadata") or {}
-    return [
-        ("environment", f"{found['owner']['name']}/{found['name']}"),
-        ("version", found["semantic_version"]),
-        ("badge", found.get("badge")),
-        ("visibility", found["visibility"].lower()),
-        ("description", metadata.get("description")),
-        ("dependencies", metadata.get("dependencies")),
-        ("tags", found.get("tags")),
-        ("stars", found.get("stars")),
-        ("forked from", found.get("forked_from")),
-        *uses(found.get("compatibility") or {}),
-        ("content hash", found["content_hash"]),
-        ("pushed", _pushed(found.get("provenance") or {})),
-        ("quarantine", found.get("quarantine_reason") or ("yes" if found.get("quarantined") else None)),
-        ("id", found["id"]),
-    ]
-
-
-def _pushed(provenance: dict[str, Any]) -> str | None:
-    """`ada, 2 h ago, with prime/0.1.0, from commit 1a2b3c4d5e6f (with changes)`"""
-    if not provenance:
-        return None
-    words = [str(provenance["pushed_by"]), moment(provenance.get("pushed_at"))]
-    if provenance.get("client"):
-        words.append(f"with {provenance['client']}")
-    if provenance.get("commit"):
-        changed = " with changes" if provenance.get("commit_is_clean") is False else ""
-        words.append(f"from commit {provenance['commit'][:12]}{changed}")
-    return ", ".join(words)
 
 
 @app.command("versions")

@@ -48,6 +48,7 @@ class LocalPlaces:
 
     out: Path | None
     upload: bool
+    is_public: bool
     prices: dict[str, Any]
     max_concurrent: int
 
@@ -78,7 +79,9 @@ def _finished(cli: Session, folder: Path, name: str, places: LocalPlaces) -> dic
     found = summary_of(folder)
     cli.terminal.note(f"samples are in {folder / RESULTS}")
     if places.upload:
-        pushed = push_folder(cli, folder, read_results(folder), environment=name, prices=places.prices)
+        pushed = push_folder(
+            cli, folder, read_results(folder), environment=name, prices=places.prices, is_public=places.is_public
+        )
         cli.show_page(f"/evaluations/{pushed['evaluation_id']}")
         found |= {"evaluation_id": pushed["evaluation_id"]}
     return found

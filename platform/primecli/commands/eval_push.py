@@ -21,6 +21,7 @@ def push(
     name: Annotated[str | None, typer.Option("--name")] = None,
     price_input: Annotated[float | None, typer.Option("--price-input", min=0.0, help="USD per million tokens.")] = None,
     price_output: Annotated[float | None, typer.Option("--price-output", min=0.0, help="USD per million tokens.")] = None,
+    public: Annotated[bool, typer.Option("--public", help="Show it to everybody who may see the environment.")] = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
     """Push a folder of results. A push that broke off goes on; one that is complete is not made twice."""
@@ -28,7 +29,9 @@ def push(
     results = read_results(folder)
     _tell_skipped(cli, results)
     prices = _prices(price_input, price_output)
-    found = push_folder(cli, folder, results, evaluation=evaluation, environment=environment, name=name, prices=prices)
+    found = push_folder(
+        cli, folder, results, evaluation=evaluation, environment=environment, name=name, prices=prices, is_public=public
+    )
     cli.terminal.data(found)
     cli.show_page(f"/evaluations/{found['evaluation_id']}")
 
@@ -42,6 +45,7 @@ def push_folder(
     environment: str | None = None,
     name: str | None = None,
     prices: dict[str, Any] | None = None,
+    is_public: bool = False,
 ) -> dict[str, Any]:
     """The evaluation that holds the folder's results, after pushing what it lacks."""
     before = recorded(folder)
@@ -49,7 +53,8 @@ def push_folder(
         found = cli.client.get(f"/evaluations/{before['evaluation_id']}")
         cli.terminal.success(f"these results are there already: {found['evaluation_id']}")
         return found
-    eval_id = evaluation or _unfinished(cli, before) or _open(cli, results, environment, name, prices or {})
+    told = {"name": name, "is_public": is_public, "prices": prices or {}}
+    eval_id = evaluation or _unfinished(cli, before) or _open(cli, results, environment, **told)
     found = _push_results(cli, folder, results, eval_id)
     cli.terminal.success(f"pushed {len(results.samples)} samples to {eval_id}")
     return found
@@ -74,7 +79,9 @@ def _prices(input_price: float | None, output_price: float | None) -> dict[str, 
     return {"prices": {"input_usd_per_mtok": input_price, "output_usd_per_mtok": output_price}}
 
 
-def _open(cli: Session, results: Results, environment: str | None, name: str | None, prices: dict[str, Any]) -> str:
+def _open(
+    cli: Session, results: Results, environment: str | None, *, name: str | None, is_public: bool, prices: dict[str, Any]
+) -> str:
     given = environment or results.environment
     if not given:
         raise CliError("metadata.json names no environment", ExitCode.USAGE, hint="--env owner/name says which it is of")
@@ -85,6 +92,7 @@ def _open(cli: Session, results: Results, environment: str | None, name: str | N
         "model_name": results.model[:255],
         "environments": [{"id": found["id"]}],
         "framework": "verifiers",
+        "is_public": is_public,
         "metadata": results.described | ({"version": version} if version else {}) | prices,
     }
     return str(cli.client.post("/evaluations/", body)["evaluation_id"])

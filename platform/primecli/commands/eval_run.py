@@ -45,6 +45,7 @@ def run(
     price_output: Annotated[float | None, typer.Option("--price-output", min=0.0, help="USD per million tokens of it.")] = None,
     group: Annotated[str | None, typer.Option("--group", help="Add to this group of evaluations.")] = None,
     name: Annotated[str | None, typer.Option("--name")] = None,
+    public: Annotated[bool, typer.Option("--public", help="Show it to everybody who may see the environment.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Evaluate a release that failed its check.")] = False,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Wait, and exit with the outcome.")] = False,
     local: Annotated[bool, typer.Option("--local", help="Play it on this machine; ENVIRONMENT may be a folder.")] = False,
@@ -60,14 +61,17 @@ def run(
     prices = _prices(price_input, price_output)
     if local:
         asked = LocalRequest(environment, num_examples, rollouts, RolloutSampling(**sampling), args, api_base_url, api_key_var)
-        places = LocalPlaces(out, upload=upload, prices=prices, max_concurrent=max_concurrent or LOCAL_CONCURRENT)
+        places = LocalPlaces(
+            out, upload=upload, is_public=public, prices=prices, max_concurrent=max_concurrent or LOCAL_CONCURRENT
+        )
         return run_locally(cli, _names(model), asked, places)
     config: dict[str, Any] = {"num_examples": num_examples, "rollouts_per_example": rollouts}
     config |= ({"sampling_args": sampling} if sampling else {}) | ({"env_args": args} if args else {})
     config |= ({"seats": _seats(seat)} if seat else {}) | _given(max_concurrent=max_concurrent)
     config |= _external(api_base_url, api_key_var) | prices
     body = {"environment_ids": [environment], "eval_config": config} | _models(model)
-    body |= _given(name=name, force=force or None, group_id=group, team_id=cli.config.team_id or None)
+    body |= _given(name=name, force=force or None, group_id=group, is_public=public or None)
+    body |= _given(team_id=cli.config.team_id or None)
     made = cli.client.post("/hosted-evaluations", body)
     ids = made.get("evaluation_ids") or [made["evaluation_id"]]
     for eval_id in ids:

@@ -94,6 +94,24 @@ def resume(ctx: typer.Context, eval_id: EvalArgument, output: OutputOption = Out
     cli.show_page(f"/evaluations/{eval_id}")
 
 
+@app.command("publish")
+def publish(
+    ctx: typer.Context,
+    eval_id: EvalArgument,
+    take_back: Annotated[bool, typer.Option("--take-back", help="Show it to the team alone again.")] = False,
+    yes: YesOption = False,
+    output: OutputOption = OutputFormat.TABLE,
+) -> None:
+    """Show an evaluation, its samples and its cost to everybody who may see its environment, on the leaderboard too."""
+    cli = session_of(ctx, output)
+    if not take_back:
+        cli.confirm(f"Show evaluation {eval_id} and its samples to everybody who may see its environment?", yes=yes)
+    found = cli.client.request("PUT", f"/evaluations/{eval_id}", body={"is_public": not take_back})
+    cli.terminal.data(found)
+    cli.terminal.success(f"evaluation {eval_id} is seen by {'the team alone' if take_back else 'everybody'}")
+    cli.show_page(f"/evaluations/{eval_id}")
+
+
 @app.command("stop")
 def stop(ctx: typer.Context, eval_id: EvalArgument, yes: YesOption = False, output: OutputOption = OutputFormat.TABLE) -> None:
     """Stop an evaluation."""
