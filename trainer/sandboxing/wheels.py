@@ -72,7 +72,8 @@ def check_lock(text: str) -> None:
 
 
 def unmet_requirements(wheel: Path, frozen: Iterable[str]) -> list[str]:
-    """What `wheel` requires, on this platform and without extras, that `frozen` (`name==version` lines) does not meet."""
+    """What `wheel` requires, on this platform and without extras of its own, that `frozen` (`name==version` lines) does not meet.
+    An extra of a package is never met: the package is there, what its extra brings may not be."""
     versions = {canonicalize_name(name): version for name, _, version in (line.partition("==") for line in frozen)}
     unmet = []
     for text in _requires(wheel):
@@ -85,7 +86,7 @@ def unmet_requirements(wheel: Path, frozen: Iterable[str]) -> list[str]:
         if requirement.url:
             raise ReleaseRefused(f"{wheel.name} requires {text!r}: requirements by address are not allowed")
         version = versions.get(canonicalize_name(requirement.name))
-        if version is None or not requirement.specifier.contains(version, prereleases=True):
+        if version is None or requirement.extras or not requirement.specifier.contains(version, prereleases=True):
             unmet.append(f"{requirement.name}{_extras(requirement)}{requirement.specifier}")
     return unmet
 

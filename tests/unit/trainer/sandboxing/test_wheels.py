@@ -98,6 +98,11 @@ def test_missing_and_conflicting_requirements_are_listed(tmp_path):
     assert wheels.unmet_requirements(make_wheel(tmp_path, metadata), ["numpy==2.4.6"]) == ["Rapid_Fuzz[fast]>=3", "numpy<2"]
 
 
+def test_an_extra_of_a_package_of_the_base_is_not_met_by_the_package(tmp_path):
+    wheel = make_wheel(tmp_path, "Requires-Dist: verifiers[ta]")
+    assert wheels.unmet_requirements(wheel, ["verifiers==0.4.0"]) == ["verifiers[ta]"]
+
+
 @pytest.mark.parametrize(("requirement", "words"), [("x @ https://e.example/x.whl", "by address"), ("!!", "invalid requirement")])
 def test_a_requirement_that_names_no_index_package_is_refused(tmp_path, requirement, words):
     with pytest.raises(ReleaseRefused, match=words):
