@@ -13,6 +13,7 @@ from typing import Literal
 import verifiers.v1 as vf
 from verifiers.v1.envs.single_agent import SingleAgentEnv
 
+from trainer.contracts.release_checks import Inspection, InspectionRequest
 from trainer.contracts.rollouts import TEXT_MAX, RunnerConfig, TaskEntry, TenantError
 from trainer.runner.chat_harness import HARNESS_ID
 from trainer.runner.faults import clean, from_exception
@@ -89,6 +90,12 @@ class Environment:
         if index >= len(self._tasks):
             raise NoSuchTask(f"no task {index}: the taskset has {len(self._tasks)}")
         return self._tasks[index]
+
+    async def inspect(self, asked: InspectionRequest) -> Inspection:
+        """For a release check. Raises what the tenant's classes raise when they are asked for what they need."""
+        from trainer.runner.inspection import inspect  # it knows this class, and only checks need it
+
+        return await inspect(self, asked)
 
     async def page(self, start: int, limit: int) -> tuple[list[TaskEntry], int | None]:
         """(entries, cursor of the next page or None at the end)."""

@@ -16,7 +16,6 @@ from trainer.contracts.rollouts import GroupScoreRequest, GroupScores, RolloutRe
 from trainer.runner.environment import Environment, NoSuchTask
 from trainer.runner.faults import from_exception
 from trainer.runner.group_rewards import score
-from trainer.runner.inspection import inspect
 from trainer.runner.rollouts import LIVE_MAX, AlreadyLive, Rollouts
 
 _BODY_BYTES_MAX = 64 * 1024 * 1024
@@ -122,7 +121,7 @@ class RunnerService:
             return _refusal(422, "bad_request", str(error))
         try:
             async with asyncio.timeout(INSPECTION_S):
-                return _reply(await inspect(self._environment, wanted))
+                return _reply(await self._environment.inspect(wanted))
         except TimeoutError:
             return _refusal(422, "inspection_failed", f"reading and checking its tasks took longer than {INSPECTION_S:g} s")
         except Exception as error:  # the tenant's classes are asked, and may raise anything
