@@ -14,6 +14,9 @@ from django.db import transaction
 
 from controlplane.adapters.services import record_deployed, record_trouble
 from controlplane.audit.models import AuditEvent
+from controlplane.billing.price_book import publish_prices
+from controlplane.billing.services import record_usage
+from controlplane.billing.tariff import list_prices
 from controlplane.core.models import OutboxMessage
 from controlplane.core.tenancy import acting_as_system, acting_for
 from controlplane.evals import access as eval_access
@@ -33,7 +36,8 @@ from tests.factories.runs import make_evaluation, make_funded_member, make_pool,
 from tests.factories.teams import client_for, make_member
 from tests.factories.webhooks import URL, make_webhook, receiver
 from tests.fixtures.places import REPOSITORY
-from trainer.contracts.events import RunState
+from trainer.contracts.events import Meter, RunState
+from trainer.contracts.internal import UsageIn
 from workers import outbox as outbox_worker
 from workers import webhooks as worker
 
@@ -181,6 +185,20 @@ class TestTelling:
         bodies = [json.loads(one.body) for one in deliveries(webhook)]
         assert [body["type"] for body in bodies][-2:] == ["deployment.ready", "deployment.failed"]
         assert bodies[-1]["data"]["reason"] == "too large" and bodies[-1]["data"]["adapter_id"] == failed.pk
+
+    def test_a_wallet_that_falls_below_a_dollar_tells_so_once(self):
+        publish_prices(list_prices({}))
+        member = make_funded_member()
+        webhook, _ = make_webhook(member)
+        for sequence, cents in enumerate((850, 70, 10)):
+            calls = UsageIn(
+                meter=Meter.JUDGE_CALLS, quantity=cents * 100, sequence=str(sequence), at=datetime(2026, 11, 1, tzinfo=UTC)
+            )
+            with acting_for(member.team_id):
+                record_usage(team_id=member.team_id, subject_kind="run", subject_id="c", segment=1, model="tiny", events=[calls])
+        spread_all()
+        (told,) = [json.loads(one.body) for one in deliveries(webhook)]
+        assert told["type"] == "wallet.low" and told["data"]["balance_microusd"] == 800_000
 
     def test_only_those_who_want_an_event_get_it_and_once(self, ada):
         wants, (other, _), off = (

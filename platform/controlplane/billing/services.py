@@ -16,9 +16,13 @@ from controlplane.core import clock
 from controlplane.core.errors import Conflict, PaymentRequired
 from controlplane.core.money import MICRO
 from controlplane.teams.models import Team
+from controlplane.webhooks.models import EventType
+from controlplane.webhooks.publishing import page_url, publish
 from trainer.contracts.internal import UsageIn, UsageReceipt
 
 TOP_UP_MAX_MICROUSD = 100_000 * MICRO
+LOW_WALLET_MICROUSD = MICRO
+"""A wallet that falls below this is told of once, until it has been filled again."""
 EMPTY_WALLET = "the wallet is empty"
 EMPTY_WALLET_HINT = "Top up with `prime wallet top-up AMOUNT` or POST /api/v1/billing/top-ups."
 
@@ -138,6 +142,15 @@ def _post_usage(reported: metering.Reported, due: list[metering.Due], *, key: st
     ledger.post_transfer(accounts, kind=TransferKind.USAGE, key=key, entries=entries)
     if draw.hold is not None:
         draw.hold.save(update_fields=["remaining_microusd"])
+    _tell_low_wallet(accounts, entries, key=key)
+
+
+def _tell_low_wallet(accounts: Accounts, entries: list[Entry], *, key: str) -> None:
+    before = accounts.balance_microusd(AccountKind.WALLET)
+    after = before + sum(entry.amount_microusd for entry in entries if entry.account == AccountKind.WALLET)
+    if before >= LOW_WALLET_MICROUSD > after:
+        data = {"balance_microusd": after, "reason": f"the balance fell below ${LOW_WALLET_MICROUSD // MICRO}"}
+        publish(accounts.team_id, EventType.WALLET_LOW, key=key, data=data | {"url": page_url("/billing")})
 
 
 def _open_hold(team_id: str, subject: Subject) -> Hold | None:

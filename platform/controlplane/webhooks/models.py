@@ -26,6 +26,7 @@ class EventType(StrEnum):
     RELEASE_CHECKED = "release.checked"
     DEPLOYMENT_READY = "deployment.ready"
     DEPLOYMENT_FAILED = "deployment.failed"
+    WALLET_LOW = "wallet.low"
 
 
 TEST_EVENT = "webhook.test"

@@ -11,7 +11,7 @@ type Event = NonNullable<Asked["event_types"]>[number];
 const EVENTS = Object.keys({
   "run.completed": 0, "run.failed": 0, "run.stopped": 0, "run.paused": 0,
   "evaluation.completed": 0, "evaluation.failed": 0, "evaluation.cancelled": 0,
-  "release.checked": 0, "deployment.ready": 0, "deployment.failed": 0,
+  "release.checked": 0, "deployment.ready": 0, "deployment.failed": 0, "wallet.low": 0,
 } satisfies Record<Event, 0>) as Event[];
 
 export function NewWebhook({ onMade }: { onMade: (answer: WebhookSecret) => void }) {
