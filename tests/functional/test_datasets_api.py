@@ -11,6 +11,7 @@ from controlplane.core.tenancy import acting_as_system, acting_for
 from controlplane.datasets.models import Dataset
 from controlplane.runs.attempts import RunSubject
 from controlplane.runs.models import Run
+from tests.data.datasets.golden import BAD_FILES, GOLDEN
 from tests.factories.adapters import make_checkpoint
 from tests.factories.answers import content_of
 from tests.factories.datasets import EXCHANGE, declaration, lines, make_dataset
@@ -72,6 +73,29 @@ def test_too_many_dropped_rows_refuse_the_file_by_line_and_leave_nothing(client)
 def test_a_file_that_is_wrong_as_a_whole_is_refused(client, content: bytes, reason: str):
     answer = upload(client, content)
     assert answer.status_code == 422 and reason in answer.json()["detail"][0]["msg"]
+
+
+@pytest.mark.parametrize(("name", "line", "reason"), BAD_FILES)
+def test_a_golden_bad_file_is_refused_by_line_before_a_run_may_name_it(client, ada, name: str, line: int, reason: str):
+    """Case 9: broken JSON, a wrong role, a byte order mark, two schemas."""
+    make_pool()
+    fund(ada)
+    answer = upload(client, (GOLDEN / f"{name}.jsonl").read_bytes())
+    assert answer.status_code == 422
+    told = " ".join(problem["msg"] for problem in answer.json()["detail"])
+    assert f"line {line}: " in told and reason in told
+    assert client.get(DATASETS).json()["total"] == 0
+    assert client.post(RUNS, run_body()).status_code == 422
+    assert upload(client, (GOLDEN / "good.jsonl").read_bytes()).status_code == 200, "its name is free"
+    assert client.post(RUNS, run_body()).status_code in (200, 201)
+
+
+def test_a_dataset_that_was_announced_and_not_finalized_is_no_runs(client, ada):
+    """Case 9: a file counts once it was looked at."""
+    make_pool()
+    fund(ada)
+    assert client.post(DATASETS, declaration((GOLDEN / "good.jsonl").read_bytes(), "sums")).status_code == 200
+    assert client.post(RUNS, run_body()).status_code == 422
 
 
 def test_another_file_than_the_declared_one_is_refused(client):

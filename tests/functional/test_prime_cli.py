@@ -216,7 +216,8 @@ def test_a_dataset_is_pushed_listed_and_shown_with_its_report(person, tmp_path):
     made = ada.json("datasets", "push", str(file), "--dropped-max", "0.5")
     assert (made["report"]["kept"], made["report"]["problems"][0]["line"]) == (3, 4)
     assert [row["name"] for row in ada.json("datasets", "list")["datasets"]] == ["sums"]
-    assert ada.json("datasets", "push", str(file)) == ada.json("datasets", "show", "sums"), "sending it again changes nothing"
+    again = ada.json("datasets", "push", str(file), "--dropped-max", "0.5")
+    assert again == ada.json("datasets", "show", "sums"), "sending it again changes nothing"
     assert "line 4" in ada("datasets", "show", "sums") + ada("datasets", "show", "nothing", exits=3)
     assert ada.json("datasets", "delete", "sums", "-y") == {"dataset": "sums", "deleted": True}
     assert ada.json("datasets", "list")["datasets"] == []

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from primecli.output import OutputFormat, OutputOption
+from primecli.output import CliError, OutputFormat, OutputOption
 from primecli.session import Session, YesOption, session_of
+from trainer.contracts.datasets import DatasetRefused, check_report, read_rows, report_of
 
 CHUNK_BYTES = 64 * 1024
 DATASETS = "/datasets"
@@ -28,8 +29,10 @@ def push(
     ] = 0.01,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Upload a file; every line is checked, and the report names those that are left out."""
+    """Upload a file. Every line is checked, here before anything is sent and by the server, by the same rules; the report names
+    those that are left out."""
     cli = session_of(ctx, output)
+    _check(file, dropped_max)
     with file.open("rb") as stream:
         sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
     size_bytes = file.stat().st_size
@@ -82,6 +85,18 @@ def delete(ctx: typer.Context, name: DatasetArgument, yes: YesOption = False, ou
     cli.client.request("DELETE", f"{DATASETS}/{name}")
     cli.terminal.data({"dataset": name, "deleted": True})
     cli.terminal.success(f"deleted {name}")
+
+
+def _check(file: Path, dropped_max: float) -> None:
+    """Raises CliError naming the lines, for a file that the server would refuse."""
+    try:
+        with file.open("rb") as stream:
+            report = report_of((line.number, line.reason) for line in read_rows(stream))
+        check_report(report, dropped_max)
+    except DatasetRefused as refused:
+        known = refused.report.problems if refused.report else []
+        fields = [(f"line {problem.line}", problem.reason) for problem in known]
+        raise CliError(f"{file}: {refused}", code="invalid_format", fields=fields) from refused
 
 
 def _upload(cli: Session, file: Path, url: str, size_bytes: int) -> None:
