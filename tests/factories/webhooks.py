@@ -1,10 +1,18 @@
 """Webhooks of a team, and a receiver that keeps what it gets and answers as it is told."""
 
+import datetime
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from controlplane.core.tenancy import acting_for
 from controlplane.webhooks import services
@@ -46,8 +54,8 @@ class Receiver:
 
 
 @contextmanager
-def receiver() -> Iterator[Receiver]:
-    """On this machine, which only an installation for development may tell."""
+def receiver(secure: ssl.SSLContext | None = None) -> Iterator[Receiver]:
+    """On this machine, which only an installation for development may tell. With `secure` it speaks TLS."""
     told = Receiver()
 
     class Handler(BaseHTTPRequestHandler):
@@ -68,6 +76,8 @@ def receiver() -> Iterator[Receiver]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     told.port = server.server_address[1]
+    if secure is not None:
+        server.socket = secure.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
@@ -78,3 +88,21 @@ def receiver() -> Iterator[Receiver]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def certified(host: str, folder: Path) -> tuple[ssl.SSLContext, Path]:
+    """A server's side for that name, and the file with the certificate that vouches for it."""
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now, now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    file, key_file = folder / "certificate.pem", folder / "key.pem"
+    file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    form, sealing = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    key_file.write_bytes(key.private_bytes(serialization.Encoding.PEM, form, sealing))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file, key_file)
+    return context, file

@@ -34,7 +34,7 @@ from tests.factories.adapters import make_adapter
 from tests.factories.releases import make_release as make_checked_release
 from tests.factories.runs import make_evaluation, make_funded_member, make_pool, make_run
 from tests.factories.teams import client_for, make_member
-from tests.factories.webhooks import URL, make_webhook, receiver
+from tests.factories.webhooks import URL, certified, make_webhook, receiver
 from tests.fixtures.places import REPOSITORY
 from trainer.contracts.events import Meter, RunState
 from trainer.contracts.internal import UsageIn
@@ -265,7 +265,9 @@ class TestSending:
         told.holds = threading.Event()
         order = delivering.Order("c1", 1, told.url, "{}", {})
         unused = delivering.Order("c2", 1, f"http://127.0.0.1:{closed_port()}/", "{}", {})
-        slow, closed = await send_all([order, unused], may_be_private=True, deadline_s=0.3)
+        unknown = delivering.Order("c3", 1, "https://hooks.example.invalid/", "{}", {})
+        slow, closed, nowhere = await send_all([order, unused, unknown], may_be_private=True, deadline_s=0.3)
+        assert nowhere.status is None and nowhere.error
         assert slow.status is None and "within 0.3 s" in slow.error
         assert closed.status is None and "ConnectError" in closed.error
 
@@ -278,22 +280,46 @@ class TestSending:
     async def test_the_address_that_was_checked_is_connected_to_under_the_hosts_name(self, told, monkeypatch):
         """A second look-up would find another address: there is none."""
         answers = iter([[(0, 0, 0, "", ("127.0.0.1", told.port))]])
-
-        async def look_up(*_: object, **__: object) -> object:
-            return next(answers)
-
-        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", look_up)
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: next(answers))
         order = delivering.Order("c1", 1, f"http://hooks.example.com:{told.port}/", "{}", {})
         (outcome,) = await send_all([order], may_be_private=True)
         assert outcome.status == 204 and told.requests[0].headers["host"] == f"hooks.example.com:{told.port}"
 
-    async def test_a_name_with_one_private_address_among_public_ones_is_refused(self, monkeypatch):
-        async def look_up(*_: object, **__: object) -> object:
-            return [(0, 0, 0, "", (address, 443)) for address in ("93.184.216.34", "10.0.0.1")]
+    def test_a_server_must_prove_the_hosts_name_and_not_the_address(self, tmp_path, monkeypatch):
+        context, trusted = certified("hooks.example.com", tmp_path)
+        monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
+        monkeypatch.setattr(socket, "getaddrinfo", lambda host, port, **_: [(0, 0, 0, "", ("127.0.0.1", port))])
+        with receiver(context) as secure:
+            hosts = ("hooks.example.com", "other.example.com")
+            orders = [delivering.Order(host, 1, f"https://{host}:{secure.port}/", "{}", {}) for host in hosts]
+            named, unnamed = asyncio.run(send_all(orders, may_be_private=True))
+        assert named.status == 204 and len(secure.requests) == 1
+        assert unnamed.status is None and "certificate" in unnamed.error
 
-        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", look_up)
+    async def test_a_name_with_one_private_address_among_public_ones_is_refused(self, monkeypatch):
+        answers = [(0, 0, 0, "", (address, 443)) for address in ("93.184.216.34", "10.0.0.1")]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: answers)
         (outcome,) = await send_all([delivering.Order("c1", 1, URL, "{}", {})], may_be_private=False)
         assert "own network" in outcome.error
+
+    def test_names_that_are_never_found_hold_up_nobody(self, told, monkeypatch):
+        """More of them than the loop has threads of its own, and the round ends while they still wait."""
+        found, look_up = threading.Event(), socket.getaddrinfo
+
+        def slow(host: str, *rest: Any, **more: Any) -> Any:
+            if host == "slow.example.com":
+                found.wait()
+            return look_up(host, *rest, **more)
+
+        monkeypatch.setattr(socket, "getaddrinfo", slow)
+        hanging = [delivering.Order(f"c{number}", 1, "http://slow.example.com/", "{}", {}) for number in range(40)]
+        try:
+            *slow_ones, heard = asyncio.run(
+                send_all([*hanging, delivering.Order("c", 1, told.url, "{}", {})], may_be_private=True, deadline_s=1.0)
+            )
+        finally:
+            found.set()
+        assert heard.status == 204 and {one.error for one in slow_ones} == {"no answer within 1 s"}
 
 
 class TestGivingUp:

@@ -7,6 +7,8 @@ answer otherwise.
 import asyncio
 import ipaddress
 import socket
+from concurrent.futures import Executor
+from functools import partial
 
 
 class PrivateAddress(OSError):
@@ -28,9 +30,12 @@ def names_private(host: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
-async def checked_address(host: str, port: int, *, may_be_private: bool) -> str:
-    """One of the host's addresses; PrivateAddress where any of them is not the public internet's, OSError for an unknown name."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+async def checked_address(host: str, port: int, *, may_be_private: bool, threads: Executor | None = None) -> str:
+    """One of the host's addresses; PrivateAddress where any of them is not the public internet's, OSError for an unknown name.
+
+    Looking up blocks a thread, which no deadline ends: one of `threads`, or of the loop's own."""
+    look_up = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    found = await asyncio.get_running_loop().run_in_executor(threads, look_up)
     addresses = [str(entry[4][0]) for entry in found]
     if not may_be_private and not all(is_public(address) for address in addresses):
         raise PrivateAddress(host)
