@@ -6,6 +6,7 @@ ROOT ?= .rootstock
 MODEL ?= tiny
 ENGINE ?= torch
 EXIT ?=
+FROM ?=
 # Writing documents starts no service and reads no secret: the settings must only be well formed.
 OFFLINE := DATABASE_URL=postgresql://nobody@localhost/none BROKER_URL=redis://localhost ROOTSTOCK_OBJECT_STORE_URL=file:///none \
 	ROOTSTOCK_SECRET_KEY=00000000000000000000000000000000 ROOTSTOCK_PUBLIC_ORIGIN=http://localhost
@@ -14,7 +15,7 @@ SIZE ?= large
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install frontend runner engine-torch engine-vllm model demo up down status test test-unit test-all clients client-contract gates bench gpu-check screenshots lint format type openapi migrations clean
+.PHONY: help install frontend runner engine-torch engine-vllm model demo up down status test test-unit test-all clients client-contract verifiers-examples gates bench gpu-check screenshots lint format type openapi migrations clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -58,6 +59,10 @@ clients: install ## Install the public clients that the contract is held to, eac
 
 client-contract: install frontend runner clients ## The public clients, unmodified, against a live stack, into reports/client-contract.json
 	@OMP_NUM_THREADS=1 $(PY) -m pytest tests/e2e/client_contract -p no:cacheprovider
+
+verifiers-examples: install frontend runner ## The examples of the verifiers project in the clone FROM, as they are, into reports/verifiers-examples.json
+	@test -n "$(FROM)" || { echo "say where a clone of the verifiers project is: make verifiers-examples FROM=FOLDER"; exit 2; }
+	@OMP_NUM_THREADS=1 $(PY) -m tests.verifiers_examples --from $(FROM) --only "$(ONLY)"
 
 test: install frontend runner ## Every suite but the heavy ones
 	@$(PY) tests/suites.py

@@ -7,7 +7,7 @@ from tests.functional.test_orchestrator import attempt, eval_spec
 from trainer.contracts.events import FailureCode
 from trainer.contracts.internal import AttemptSpec
 from trainer.contracts.release_checks import HarnessFit, Inspection, Needs, SplitSeen, TaskProblem
-from trainer.contracts.rollouts import RolloutEnd, TenantError
+from trainer.contracts.rollouts import RolloutEnd, TenantError, TraceReport
 from trainer.orchestrator.attempt.endings import failed
 
 
@@ -95,3 +95,22 @@ async def test_a_release_whose_reward_raises_gets_a_red_one_with_the_place(tmp_p
     assert verdict is not None and not verdict.ok
     assert (verdict.module, verdict.line) == ("digits/__init__.py", 9)
     assert verdict.summary == "all 3 sample rollouts failed alike: KeyError: 'k' at digits/__init__.py:9"
+
+
+async def test_a_game_that_ends_before_all_its_agents_speak_passes_and_one_in_which_none_speaks_does_not(tmp_path: Path):
+    silent = TraceReport(trace_id="silent", agent="second", state="ok", reward=1.0)
+
+    async def half(asked, runner):
+        end = await answer(asked, runner)
+        return end.model_copy(update={"traces": [*end.traces, silent.model_copy(update={"trace_id": asked.rollout_id})]})
+
+    async def nobody(asked, runner):
+        return RolloutEnd(state="ok", traces=[silent])
+
+    async with world(release_spec(), tmp_path, half) as place:
+        passed = await attempt(place)
+    async with world(release_spec(), tmp_path, nobody) as place:
+        failed_check = await attempt(place)
+    assert passed.verdict is not None and passed.verdict.ok
+    assert passed.verdict.compatibility is not None and passed.verdict.compatibility.agents == ["agent", "second"]
+    assert failed_check.verdict is not None and "no sampled token was recorded" in failed_check.verdict.summary

@@ -62,7 +62,7 @@ class Needs(Wire):
 
     container: bool = False
     network: bool = False
-    """Whether a task names destinations. A sandbox has no network: one that reaches out unasked fails its check."""
+    """Whether a task names destinations, or its tools are served elsewhere. One that reaches out all the same fails its check."""
     tools: Annotated[list[Name], Field(max_length=LIST_MAX)] = []
     """Offered over MCP, as the model sees them."""
     skills: Annotated[list[Name], Field(max_length=LIST_MAX)] = []

@@ -5,7 +5,7 @@ Knows a check's one policy. Refuses to judge rewards: any finite number will do,
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trainer.contracts.base import new_id
 from trainer.contracts.release_checks import MESSAGE_CHARS, MESSAGES_MAX, SampleMessage, SampleRollout
@@ -72,8 +72,15 @@ async def _play(place: Workplace, environment: Environment, task: int) -> Sample
         deadline_s=ROLLOUT_S,
     )
     end = await environment.roll(request)
-    outcome = judge(end, place.sessions, environment=environment.name, engine_name=request.policy)
-    return Sample(task, entry.preview, end, outcome)
+    outcome = judge(end, place.sessions, environment=environment.name, engine_name=request.policy, needs_tokens=False)
+    return Sample(task, entry.preview, end, _with_tokens(outcome))
+
+
+def _with_tokens(outcome: RolloutOutcome) -> RolloutOutcome:
+    """A run wants tokens of each agent that it trains. Here one will do: a canned model may end a game before all are asked."""
+    if outcome.state != "ok" or any(call.token_ids for trace in outcome.traces for call in trace.calls):
+        return outcome
+    return replace(outcome, state="failed", reward=None, error="no sampled token was recorded: there is nothing to train on")
 
 
 def failure_of(samples: Sequence[Sample]) -> str:

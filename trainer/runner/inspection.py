@@ -81,7 +81,11 @@ async def _inspected(
     problems = await asyncio.to_thread(_again, name, taskset, {index: tasks[index] for index in picked})
     keys: dict[str, int] = {}
     for index in picked:
-        found = [*_key(tasks[index], index, keys), *_form(tasks[index], environment), *unmet_needs(tasks[index])]
+        found = [
+            *_key(tasks[index], index, keys),
+            *_form(tasks[index], environment),
+            *unmet_needs(environment, taskset, tasks[index]),
+        ]
         if not found:
             found = [("validate", text) async for text in _own_check(tasks[index], environment.config.limits.scoring_s)]
         problems += [_problem(name, index, field, message) for field, message in found]

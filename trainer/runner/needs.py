@@ -18,31 +18,51 @@ from trainer.runner.faults import clean
 from trainer.runner.seats import harness_id
 
 _NAME_CHARS = 128
+_URL_CHARS = 200
 
 
-def unmet_needs(task: vf.Task) -> Iterator[tuple[str, str]]:
+def unmet_needs(environment: Environment, taskset: vf.Taskset, task: vf.Task) -> Iterator[tuple[str, str]]:
     """(field, message) for each thing that a task asks for and no sandbox has."""
     data = task.data
     if data.image is not None:
         yield "image", f"asks for the container image {data.image!r}: a sandbox has no container"
     elif type(task).NEEDS_CONTAINER:
         yield "NEEDS_CONTAINER", f"{type(task).__name__} needs a container: a sandbox has none"
+    if _playing(environment).NEEDS_CONTAINER:
+        yield "harness", "the package's own harness needs a container: a sandbox has none"
     if _names_destinations(data):
         yield "network_allow", "restricts the network by destination: a sandbox has no network at all"
+    for url in _remote_tools(taskset, task):
+        yield "toolsets", f"has tools that are served at {url}: a sandbox has no network"
 
 
 def _names_destinations(data: vf.TaskData) -> bool:
     return "*" not in data.network_allow or bool(data.network_block)
 
 
+def _playing(environment: Environment) -> type[vf.Harness]:
+    return harness_class(harness_id(environment.config.environment))
+
+
+def _toolsets(taskset: vf.Taskset, task: vf.Task) -> list[vf.Toolset]:
+    return [*type(taskset).toolsets(taskset.config), *type(task).toolsets(task.config)]
+
+
+def _remote_tools(taskset: vf.Taskset, task: vf.Task) -> list[str]:
+    """Addresses of tool servers that somebody else runs."""
+    urls = [getattr(toolset.config, "url", None) for toolset in _toolsets(taskset, task)]
+    return [clean(url, _URL_CHARS) for url in urls if isinstance(url, str)]
+
+
 def needs_of(environment: Environment) -> Needs:
     """Of a ready environment; its first task stands for the others, which are all of one class."""
     task = environment.first_task
-    tools = _tools(environment.env.taskset, task)
+    taskset = environment.env.taskset
+    tools = _tools(taskset, task)
     skills = [clean(str(skill), _NAME_CHARS) for skill in task.data.skills]
     return Needs(
-        container=type(task).NEEDS_CONTAINER or task.data.image is not None,
-        network=_names_destinations(task.data),
+        container=type(task).NEEDS_CONTAINER or task.data.image is not None or _playing(environment).NEEDS_CONTAINER,
+        network=_names_destinations(task.data) or bool(_remote_tools(taskset, task)),
         tools=tools[:LIST_MAX],
         skills=skills[:LIST_MAX],
         harnesses=[*_fits(environment, bool(tools), bool(skills))],
@@ -51,7 +71,7 @@ def needs_of(environment: Environment) -> Needs:
 
 def _tools(taskset: vf.Taskset, task: vf.Task) -> list[str]:
     """Names as the model sees them."""
-    toolsets = [*type(taskset).toolsets(taskset.config), *type(task).toolsets(task.config)]
+    toolsets = _toolsets(taskset, task)
     return sorted(_seen_name(toolset, tool) for toolset in toolsets for tool in discover_decorated(toolset, "tool"))
 
 
@@ -62,8 +82,9 @@ def _seen_name(toolset: vf.Toolset, tool: object) -> str:
 
 def _fits(environment: Environment, has_tools: bool, has_skills: bool) -> Iterator[HarnessFit]:
     """The harness that plays it, and each of the library's own with what stands in its way."""
-    playing = harness_id(environment.config.environment)
-    yield HarnessFit(harness=clean(playing, _NAME_CHARS), evaluate=True, train=True)
+    name, can_play = harness_id(environment.config.environment), not _playing(environment).NEEDS_CONTAINER
+    reason = "" if can_play else _obstacle(_playing(environment), has_tools, has_skills)
+    yield HarnessFit(harness=clean(name, _NAME_CHARS), evaluate=can_play, train=can_play, reason=reason)
     for module in pkgutil.iter_modules(harnesses.__path__):
         try:
             harness = harness_class(module.name)
