@@ -31,7 +31,7 @@ install: $(VENV)/.installed ## Make the virtual environment and install everythi
 frontend: $(VENV)/.installed ## Build the dashboard (system Node 20 or newer, else the Node wheel)
 	@$(PY) -m workers.embedded.frontend
 
-runner: $(VENV)/.installed ## Build the environment runner's base (verifiers and renderers, pinned)
+runner: $(VENV)/.installed ## Build the environment runner's bases (verifiers and renderers, pinned, for each interface)
 	@$(PY) -m trainer.sandboxing.prepare --runner-dir $(ROOT)/runner
 
 engine-torch: install

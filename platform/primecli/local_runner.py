@@ -13,11 +13,14 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from email.parser import HeaderParser
 from pathlib import Path
 from zipfile import ZipFile
 
 from primecli.output import CliError, ExitCode
-from trainer.contracts.local_eval import RUNNER_REQUIREMENTS, LocalJob, LocalProgress
+from trainer.contracts.interfaces import RUNNER_REQUIREMENTS, Interface
+from trainer.contracts.local_eval import LocalJob, LocalProgress
+from trainer.contracts.package_interfaces import InterfaceRefused, interface_of, member_reader
 
 INSTALL_DEADLINE_S = 900
 MARKER = "complete"
@@ -25,16 +28,17 @@ CODE_PARTS = ("__init__.py", "contracts", "runner")
 LOG_TAIL_LINES = 15
 
 
-def runner_python(wheel: Path) -> Path:
+def runner_python(wheel: Path, interface: Interface) -> Path:
     """The interpreter of a virtual environment with the library and this wheel; made once per content."""
-    content = json.dumps([RUNNER_REQUIREMENTS, hashlib.sha256(wheel.read_bytes()).hexdigest()])
+    requirements = RUNNER_REQUIREMENTS[interface]
+    content = json.dumps([requirements, hashlib.sha256(wheel.read_bytes()).hexdigest()])
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path(os.environ.get("HOME") or Path.home()) / ".cache")
     venv = cache / "rootstock" / "runners" / hashlib.sha256(content.encode()).hexdigest()[:16]
     python = venv / "bin" / "python"
     if not (venv / MARKER).exists():
         shutil.rmtree(venv, ignore_errors=True)
         _uv("venv", "--no-project", str(venv))
-        _uv("pip", "install", "--python", str(python), *RUNNER_REQUIREMENTS, str(wheel))
+        _uv("pip", "install", "--python", str(python), *requirements, str(wheel))
         (venv / MARKER).touch()
     return python
 
@@ -63,6 +67,17 @@ def module_in(wheel: Path) -> str:
     if not found:
         raise CliError(f"{wheel.name} holds no package", ExitCode.USAGE)
     return found[0]
+
+
+def interface_in(wheel: Path, module: str) -> Interface:
+    """What the package is written for, and so which version of the library plays it."""
+    try:
+        with ZipFile(wheel) as archive:
+            info = next((name for name in archive.namelist() if name.endswith(".dist-info/METADATA")), "")
+            metadata = HeaderParser().parsestr(member_reader(archive)(info))
+            return interface_of(module, member_reader(archive), metadata.get_all("Requires-Dist") or [])
+    except InterfaceRefused as error:
+        raise CliError(f"{wheel.name}: {error}", ExitCode.USAGE) from error
 
 
 def play(python: Path, job: LocalJob, log: Path) -> Iterator[LocalProgress]:

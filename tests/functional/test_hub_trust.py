@@ -65,6 +65,7 @@ class TestProvenance:
 class TestCompatibility:
     def test_what_the_rollout_showed_is_shown(self, ada):
         seen = Compatibility(
+            interface="load_environment",
             agents=["judge", "player"],
             trained_agents=["player"],
             turns=3,

@@ -21,12 +21,14 @@ async def test_a_release_that_plays_a_rollout_gets_a_green_verdict(tmp_path: Pat
 
     async with world(release_spec(), tmp_path, play) as place:
         place.runner.requirements_lock = "extra-words==2.5 --hash=sha256:00"
+        place.runner.interface = "load_environment"
         finish = await attempt(place)
     assert finish.outcome == "completed" and finish.verdict is not None
     assert finish.verdict.ok and finish.verdict.tasks_count == 50
     assert finish.verdict.requirements_lock == "extra-words==2.5 --hash=sha256:00"
     seen = finish.verdict.compatibility
     assert seen is not None and seen.agents == seen.trained_agents == ["agent"] and not seen.calls_tools
+    assert seen.interface == "load_environment"
     assert [split.checked for split in finish.verdict.splits] == [[0, 7, 14, 21, 28, 35, 42, 49]]
     assert [(sample.task, sample.state, sample.reward) for sample in finish.verdict.samples] == [
         (0, "ok", 1.0),

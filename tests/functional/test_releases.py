@@ -27,7 +27,8 @@ def runner_home(base_venv: BaseVenv, tmp_path: Path, monkeypatch) -> Path:
     home = tmp_path / "runner"
     home.mkdir()
     (tmp_path / "index").mkdir()
-    monkeypatch.setattr("trainer.sandboxing.releases.ensure_base", lambda runner_dir: _moved(base_venv, home))
+    monkeypatch.setattr("trainer.sandboxing.releases.ensure_base", lambda runner_dir, interface: _moved(base_venv, home))
+    monkeypatch.setattr("trainer.sandboxing.releases.find_base", lambda runner_dir, interface: _moved(base_venv, home))
     monkeypatch.setenv("UV_NO_INDEX", "1")
     monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path / "index"))
     return home

@@ -29,6 +29,7 @@ from trainer.contracts.catalogue import BaseModelSpec
 from trainer.contracts.datasets import DatasetSpec
 from trainer.contracts.events import EventKind, FailureCode, Meter
 from trainer.contracts.exports import ExportOrder, FileName
+from trainer.contracts.interfaces import Interface
 from trainer.contracts.release_checks import LIST_MAX, Needs, SampleRollout, SplitSeen, TaskProblem
 from trainer.contracts.rollouts import ReleaseSpec
 from trainer.contracts.run_config import EvalConfig, RunConfig
@@ -263,6 +264,9 @@ class Compatibility(Wire):
     """What an environment can be used for and what it needs, as the check saw it. One that passes needs neither network nor a
     container of its own: the check gives it neither. Of one that does not, only the needs may be known."""
 
+    interface: Interface | None = None
+    """What the package was found to define, and is played by ever since: a `Taskset`, or the older `load_environment`. None of
+    one that did not come that far, and of an earlier check."""
     agents: Annotated[list[str], Field(max_length=64)]
     trained_agents: Annotated[list[str], Field(max_length=64)]
     """Those whose tokens a run learns from; without any, the environment is for evaluations alone."""

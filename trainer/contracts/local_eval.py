@@ -1,7 +1,8 @@
 """An evaluation on somebody's own machine: what the `prime` command tells the runner there, and what comes back.
 
-The command writes a `LocalJob` to a file, starts `python -m trainer.runner.local FILE` in an environment with the packages below,
-and reads lines of `LocalProgress` from its output. Samples go to the job's file, one line each, as they come.
+The command writes a `LocalJob` to a file, starts `python -m trainer.runner.local FILE` in an environment with the library of the
+package's interface, and reads lines of `LocalProgress` from its output. Samples go to the job's file, one line each, as they
+come.
 """
 
 from typing import Annotated, Any
@@ -9,10 +10,9 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from trainer.contracts.base import Wire
+from trainer.contracts.interfaces import Interface
 from trainer.contracts.rollouts import RolloutSampling
 
-RUNNER_REQUIREMENTS = ("verifiers==0.4.0", "renderers==0.1.12", "hatchling==1.33.0", "uv==0.13.9")
-"""What every environment runner has, in a sandbox and elsewhere."""
 INFRASTRUCTURE = "infrastructure"
 """State of a sample whose model call failed: it is made again when the evaluation goes on."""
 
@@ -22,6 +22,7 @@ class LocalJob(Wire):
 
     environment: str
     """Import name of the package."""
+    interface: Interface = "taskset"
     args: dict[str, Any] = {}
     model: str
     base_url: str

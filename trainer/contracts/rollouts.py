@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from trainer.contracts.base import Sha256, Wire
+from trainer.contracts.interfaces import Interface
 
 TEXT_MAX = 2_000
 TRACES_MAX = 64
@@ -23,6 +24,8 @@ RUN_SOCKET = "run.sock"
 MODEL_SOCKET = "model.sock"
 RUNNER_CONFIG = "config.json"
 MODEL_PORT = 8000
+SESSION_HEADER = "x-session-id"
+"""On every model call: the trace that it belongs to."""
 SEAT_HEADER = "x-rootstock-seat"
 """On the model calls of an agent that the policy does not play: its name."""
 
@@ -56,6 +59,9 @@ class RunnerConfig(Wire):
 
     environment: str
     """Import name of the environment's package, e.g. `digit_rules`."""
+    interface: Interface = "taskset"
+    held_out: bool = False
+    """List the rows that are kept for evaluations, where the package has such rows (`eval_dataset` of an older one)."""
     args: dict[str, Any] = {}
     renderer: dict[str, Any]
     tokenizer_path: str

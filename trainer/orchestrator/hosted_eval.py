@@ -66,7 +66,7 @@ class Evaluation:
         proxy = place.proxy(name, self._gate, temperature=config.temperature, max_tokens=config.max_tokens, seats=seats)
         self._environment = Environment(
             name,
-            place.start_runner(release, ref.args, limits_of(ref), seats),
+            place.start_runner(release, ref.args, limits_of(ref), seats, held_out=True),
             model_app=proxy.app,
             reporter=place.reporter,
             meter_name=f"{place.spec.attempt}.eval",

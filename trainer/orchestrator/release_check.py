@@ -13,6 +13,7 @@ from typing import Any
 
 from trainer.contracts.catalogue import model_folder
 from trainer.contracts.events import FailureCode
+from trainer.contracts.interfaces import Interface
 from trainer.contracts.internal import LOCK_MAX_CHARACTERS, Compatibility, Finish, ReleaseVerdict
 from trainer.contracts.release_checks import Inspection, InspectionRequest, Needs, spread
 from trainer.contracts.rollouts import MODEL_SOCKET, RunnerLimits, TenantError
@@ -48,6 +49,7 @@ class Finding:
     inspection: Inspection | None = None
     samples: Sequence[Sample] = ()
     group_rewards: Sequence[str] = ()
+    interface: Interface | None = None
 
 
 async def check_release(place: Workplace) -> Finish:
@@ -153,6 +155,7 @@ def _finding(environment: Environment, summary: str, *, ok: bool = False, **seen
         log=environment.logs(),
         requirements_lock=lock,
         group_rewards=environment.health.group_rewards,
+        interface=environment.interface,
         **seen,
     )
 
@@ -172,6 +175,7 @@ def _compatibility(finding: Finding) -> Compatibility | None:
     trained = sorted({report.agent for report in reports if report.trainable})
     fits = [fit if number else fit.model_copy(update={"train": bool(trained)}) for number, fit in enumerate(needs.harnesses)]
     return Compatibility(
+        interface=finding.interface,
         agents=sorted({report.agent for report in reports}),
         trained_agents=trained,
         turns=max((report.turns for report in reports), default=0),

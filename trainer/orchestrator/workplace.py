@@ -74,7 +74,10 @@ class Workplace:
         args: Mapping[str, Any],
         limits: RunnerLimits,
         seats: Mapping[str, SeatModel] | None = None,
+        *,
+        held_out: bool = False,
     ) -> StartRunner:
+        """`held_out`: an evaluation asks for the rows that a package keeps for one."""
         given = {"seats": seats} if seats else {}
         return self.starter(
             self.spec,
@@ -84,6 +87,7 @@ class Workplace:
             limits=limits,
             values=partial(self.control.sandbox_values, release.release_id),
             redactor=self.reporter.redactor,
+            held_out=held_out,
             **given,
         )
 

@@ -12,24 +12,21 @@ import tempfile
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-# Before verifiers: the MCP package would otherwise install a handler that prints every request.
+# Before the library: the MCP package would otherwise install a handler that prints every request.
 logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
 
 from aiohttp import web  # noqa: E402
 
 from trainer.contracts.rollouts import MODEL_PORT, MODEL_SOCKET, RUN_SOCKET, RUNNER_CONFIG, RunnerConfig  # noqa: E402
-from trainer.runner import chat_harness, toolserver  # noqa: E402
-from trainer.runner.environment import Environment  # noqa: E402
 from trainer.runner.forwarder import start_forwarder  # noqa: E402
+from trainer.runner.hosting import host  # noqa: E402
 from trainer.runner.service import RunnerService  # noqa: E402
 
 log = logging.getLogger("trainer.runner")
 
 
 async def serve(folder: Path) -> None:
-    chat_harness.register()
-    toolserver.install()
-    environment = Environment(take_config(folder / RUNNER_CONFIG))
+    environment = host(take_config(folder / RUNNER_CONFIG))
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(await start_forwarder(folder / MODEL_SOCKET, MODEL_PORT))
         # An orchestrator that hangs up has given the rollout up: cancel it.

@@ -1,44 +1,32 @@
 """The tenant's environment in this process: loaded within a deadline, its tasks read lazily, its servers held open.
 
-Knows the library's taskset and env. Refuses to know HTTP and rollouts. Nothing that tenant code raises while loading, SystemExit
-included, gets past `load`: the environment is then broken, with the module and line that broke it.
+Knows the library's taskset and env. Refuses to know HTTP and how a rollout goes.
 """
 
 import asyncio
-import logging
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
-from typing import Literal
 
 import verifiers.v1 as vf
 from verifiers.v1.envs.single_agent import SingleAgentEnv
 
 from trainer.contracts.release_checks import Inspection, InspectionRequest
-from trainer.contracts.rollouts import TEXT_MAX, RunnerConfig, TaskEntry, TenantError
+from trainer.contracts.rollouts import TEXT_MAX, GroupScoreRequest, RolloutRequest, RunnerConfig, TaskEntry
 from trainer.runner.chat_harness import HARNESS_ID
-from trainer.runner.faults import clean, from_exception
-from trainer.runner.group_rewards import declared
+from trainer.runner.episodes import EpisodePlay
+from trainer.runner.faults import clean
+from trainer.runner.group_rewards import declared, score
+from trainer.runner.limits import KEY_CHARS, PREVIEW_CHARS
+from trainer.runner.loading import LoadedEnvironment
+from trainer.runner.rollouts import NoSuchTask
 from trainer.runner.seats import environment_config, harness_id
 
-log = logging.getLogger(__name__)
 TASKS_MAX = 1_000_000
-_PREVIEW_CHARS = 200
-_KEY_CHARS = 512
 
 
-class NoSuchTask(Exception):
-    """The taskset ends before the asked-for index."""
-
-
-class Environment:
-    """`status` is loading, then ready or broken for good."""
-
+class Environment(LoadedEnvironment):
     def __init__(self, config: RunnerConfig) -> None:
-        self.config = config
-        self.status: Literal["loading", "ready", "broken"] = "loading"
-        self.error: TenantError | None = None
-        self.tasks_count: int | None = None
-        self.group_rewards: list[str] = []
+        super().__init__(config)
         self._env: vf.Env | None = None
         self._rows: Iterator[vf.Task] = iter(())
         self._tasks: list[vf.Task] = []
@@ -58,23 +46,9 @@ class Environment:
         """Whether a rollout begins with the task's prompt; a package's own harness or agents may begin otherwise."""
         return isinstance(self.env, SingleAgentEnv) and harness_id(self.config.environment) == HARNESS_ID
 
-    async def load(self, stack: AsyncExitStack) -> None:
-        """Import, construct, read one task, start shared servers. What it starts lives until `stack` closes."""
-        try:
-            async with asyncio.timeout(self.config.limits.load_s):
-                # In a thread, so that a tenant's endless import leaves the loop free to notice.
-                await asyncio.to_thread(self._construct)
-                await stack.enter_async_context(self.env.serving())
-            self.status = "ready"
-        except TimeoutError:
-            self._break(TenantError(type="Timeout", message=f"loading took longer than {self.config.limits.load_s:g} s"))
-        except (Exception, SystemExit) as error:
-            # The owner reads this in the release's or the run's log; the health check carries one line of it.
-            log.error("the environment does not load", exc_info=error)
-            self._break(from_exception(error))
-
-    def _break(self, error: TenantError) -> None:
-        self.status, self.error = "broken", error
+    async def _serve(self, stack: AsyncExitStack) -> None:
+        """The tool servers that its tasks share."""
+        await stack.enter_async_context(self.env.serving())
 
     def _construct(self) -> None:
         self._env = vf.load_environment(environment_config(self.config))
@@ -96,6 +70,15 @@ class Environment:
         from trainer.runner.inspection import inspect  # it knows this class, and only checks need it
 
         return await inspect(self, asked)
+
+    async def open(self, request: RolloutRequest) -> EpisodePlay:
+        """Raises NoSuchTask, or what `Taskset.load` raises on the way to it."""
+        return EpisodePlay(self.env, await self.task(request.task), request, self.config)
+
+    async def score_group(self, request: GroupScoreRequest) -> dict[str, list[float]]:
+        """Raises what the task's group rewards raise."""
+        task = await self.task(request.task)
+        return {name: await score(task, name, request.members) for name in request.names}
 
     async def page(self, start: int, limit: int) -> tuple[list[TaskEntry], int | None]:
         """(entries, cursor of the next page or None at the end)."""
@@ -124,7 +107,7 @@ def _entry(index: int, task: vf.Task) -> TaskEntry:
     hint = getattr(task.data, "hint", None)
     return TaskEntry(
         index=index,
-        key=clean(task.key, _KEY_CHARS),
-        preview=clean(text, _PREVIEW_CHARS),
+        key=clean(task.key, KEY_CHARS),
+        preview=clean(text, PREVIEW_CHARS),
         hint=clean(hint, TEXT_MAX) if isinstance(hint, str) else "",
     )

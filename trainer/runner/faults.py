@@ -7,14 +7,20 @@ import re
 import sys
 import traceback
 from collections.abc import Iterator
-from typing import Any
-
-from verifiers.v1.trace import Error
+from typing import Any, Protocol
 
 from trainer.contracts.rollouts import TEXT_MAX, TenantError
 
 _MODULE_MAX, _NAME_MAX = 512, 128
 _TRACEBACK_LINE = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
+
+
+class Recorded(Protocol):
+    """An error as the library keeps it."""
+
+    type: str
+    message: str
+    traceback: str | None
 
 
 def from_exception(error: BaseException, prefix: str = sys.prefix) -> TenantError:
@@ -27,7 +33,7 @@ def from_exception(error: BaseException, prefix: str = sys.prefix) -> TenantErro
     return at_place(type(error).__name__, text, frames[-1] if frames else None)
 
 
-def from_record(error: Error, prefix: str = sys.prefix) -> TenantError:
+def from_record(error: Recorded, prefix: str = sys.prefix) -> TenantError:
     """An error that the library recorded on a trace or an episode, its traceback kept as text."""
     found = ((file, int(line), function) for file, line, function in _TRACEBACK_LINE.findall(error.traceback or ""))
     frames = [frame for frame in found if is_tenant(frame[0], prefix)]

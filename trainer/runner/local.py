@@ -17,8 +17,7 @@ from typing import Any, TextIO
 
 from trainer.contracts.local_eval import INFRASTRUCTURE, LocalJob, LocalProgress
 from trainer.contracts.rollouts import RolloutEnd, RolloutRequest, RunnerConfig, RunnerLimits, TaskEntry
-from trainer.runner import chat_harness, toolserver
-from trainer.runner.environment import Environment
+from trainer.runner.hosting import host
 from trainer.runner.rollouts import Rollouts
 
 PAGE = 1000
@@ -74,7 +73,7 @@ def _reason(end: RolloutEnd) -> str:
 class LocalEvaluation:
     def __init__(self, job: LocalJob, tell: Callable[[LocalProgress], None]) -> None:
         self._job, self._tell = job, tell
-        self._environment = Environment(_runner_config(job))
+        self._environment = host(_runner_config(job))
         self._rollouts = Rollouts(self._environment)
 
     async def run(self) -> None:
@@ -145,6 +144,8 @@ def _runner_config(job: LocalJob) -> RunnerConfig:
     limits = RunnerLimits(rollout_s=job.deadline_s)
     return RunnerConfig(
         environment=job.environment,
+        interface=job.interface,
+        held_out=True,
         args=job.args,
         renderer={},
         tokenizer_path="",
@@ -156,8 +157,6 @@ def _runner_config(job: LocalJob) -> RunnerConfig:
 
 def main() -> None:
     job = LocalJob.model_validate_json(Path(sys.argv[1]).read_bytes())
-    chat_harness.register()
-    toolserver.install()
     # From here on whatever is printed is the environment's and goes to stderr.
     protocol = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)

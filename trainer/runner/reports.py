@@ -7,7 +7,6 @@ Knows the library's traces. Refuses to trust `ok`: a scoring that timed out and 
     ok           anything else; only then there is a reward
 """
 
-import math
 from typing import Any, Literal
 
 import verifiers.v1 as vf
@@ -19,17 +18,12 @@ from trainer.contracts.rollouts import REWARDS_MAX, TRACES_MAX, RolloutEnd, Tena
 from trainer.runner.chat_harness import interrupted_calls
 from trainer.runner.faults import clean, from_record
 from trainer.runner.hooks import error_in_reward, error_in_stage
+from trainer.runner.limits import CALLERS_FAULT, ERRORS_MAX, MESSAGE_CHARS, MESSAGES_MAX, NAME_CHARS, is_score
 
-_SCORE_MAX = 1e6
-_ERRORS_MAX = 16
-_MESSAGES_MAX = 512
-_MESSAGE_CHARS = 20_000
-_NAME_CHARS = 128
 _PROVIDER_ERRORS = frozenset(
     {"ProviderError", "MalformedGenerateResponseError", "InterceptionError", "TunnelError", "SandboxError"}
 )
 _TASK_STAGES = ("scoring", "finalize", "agent", "setup")
-_CALLERS_FAULT = frozenset({400, 413, 422})
 
 Fault = Literal["none", "tenant", "infrastructure"]
 
@@ -38,7 +32,7 @@ def report_episode(episode: Episode, task: vf.Task) -> RolloutEnd:
     """Everything about a played episode of `task`. No traces at all is possible: then the episode's own errors say why."""
     traces = [report_trace(trace, task) for trace in episode.traces[:TRACES_MAX]]
     state = "failed" if not episode.ok else next((trace.state for trace in traces if trace.state != "ok"), "ok")
-    errors = [from_record(error) for error in episode.errors[-_ERRORS_MAX:]]
+    errors = [from_record(error) for error in episode.errors[-ERRORS_MAX:]]
     fault = "none" if state == "ok" else fault_of(episode.traces)
     return RolloutEnd(state=state, traces=traces, errors=errors, fault=fault)
 
@@ -56,7 +50,7 @@ def fault_of(traces: list[Trace]) -> Fault:
 
 def _provider_failed(trace: Trace) -> bool:
     error = trace.calls[-1].error if trace.calls else None
-    return error is not None and error.type in _PROVIDER_ERRORS and error.status_code not in _CALLERS_FAULT
+    return error is not None and error.type in _PROVIDER_ERRORS and error.status_code not in CALLERS_FAULT
 
 
 def error_of_deadline(traces: list[Trace], task: vf.Task) -> TenantError:
@@ -86,12 +80,12 @@ def report_unfinished(traces: list[Trace]) -> list[TraceReport]:
 
 def report_trace(trace: Trace, task: vf.Task) -> TraceReport:
     scores = {
-        clean(name, _NAME_CHARS): None if reward is None else reward.score
+        clean(name, NAME_CHARS): None if reward is None else reward.score
         for name, reward in list(trace.rewards.items())[:REWARDS_MAX]
     }
-    bad = [name for name, score in scores.items() if not _is_score(score)]
+    bad = [name for name, score in scores.items() if not is_score(score)]
     usage = trace.usage
-    if trace.ok and _is_score(trace.reward) and not trace.is_timeout and not bad:
+    if trace.ok and is_score(trace.reward) and not trace.is_timeout and not bad:
         state = "ok"
     else:
         state = "incomplete" if trace.ok else "failed"
@@ -100,24 +94,18 @@ def report_trace(trace: Trace, task: vf.Task) -> TraceReport:
         agent=trace.agent.name,
         trainable=trace.agent.trainable,
         state=state,
-        stop=clean(trace.stop_condition or "", _NAME_CHARS) or None,
+        stop=clean(trace.stop_condition or "", NAME_CHARS) or None,
         reward=trace.reward if state == "ok" else None,
         rewards={name: None if name in bad else score for name, score in scores.items()},
-        metrics={
-            clean(name, _NAME_CHARS): value for name, value in list(trace.metrics.items())[:REWARDS_MAX] if _is_score(value)
-        },
+        metrics={clean(name, NAME_CHARS): value for name, value in list(trace.metrics.items())[:REWARDS_MAX] if is_score(value)},
         turns=trace.num_turns,
         input_tokens=max(0, usage.input_tokens) if usage else 0,
         output_tokens=max(0, usage.completion_tokens) if usage else 0,
         truncated=trace.is_truncated,
         scoring_s=trace.timing.scoring.duration,
         errors=_errors(trace, task, scores, bad),
-        messages=[_display(message) for message in trace.messages[-_MESSAGES_MAX:]],
+        messages=[_display(message) for message in trace.messages[-MESSAGES_MAX:]],
     )
-
-
-def _is_score(value: float | None) -> bool:
-    return value is not None and math.isfinite(value) and abs(value) <= _SCORE_MAX
 
 
 def _errors(trace: Trace, task: vf.Task, scores: dict[str, float | None], bad: list[str]) -> list[TenantError]:
@@ -128,19 +116,19 @@ def _errors(trace: Trace, task: vf.Task, scores: dict[str, float | None], bad: l
         errors.append(error_in_stage(task, stop.removesuffix("_timeout"), stop.replace("_", " ")))
     elif trace.ok:
         errors += [error_in_reward(task, name, f"reward {name!r} is {scores[name]}") for name in bad]
-        if not bad and not _is_score(trace.reward):
+        if not bad and not is_score(trace.reward):
             errors.append(TenantError(type="BadReward", message=f"the weighted reward is {trace.reward}"))
-    return errors[-_ERRORS_MAX:]
+    return errors[-ERRORS_MAX:]
 
 
 def _display(message: Message) -> dict[str, Any]:
-    shown: dict[str, Any] = {"role": message.role, "content": clean(content_text(message.content), _MESSAGE_CHARS)}
+    shown: dict[str, Any] = {"role": message.role, "content": clean(content_text(message.content), MESSAGE_CHARS)}
     if calls := getattr(message, "tool_calls", None):
-        shown["tool_calls"] = [_display_call(call) for call in calls[:_ERRORS_MAX]]
+        shown["tool_calls"] = [_display_call(call) for call in calls[:ERRORS_MAX]]
     if name := getattr(message, "name", None):
-        shown["name"] = clean(name, _NAME_CHARS)
+        shown["name"] = clean(name, NAME_CHARS)
     return shown
 
 
 def _display_call(call: ToolCall) -> dict[str, str]:
-    return {"name": clean(call.name, _NAME_CHARS), "arguments": clean(call.arguments, _MESSAGE_CHARS)}
+    return {"name": clean(call.name, NAME_CHARS), "arguments": clean(call.arguments, MESSAGE_CHARS)}

@@ -13,10 +13,8 @@ from pydantic import ValidationError
 from trainer.contracts.base import Wire
 from trainer.contracts.release_checks import INSPECTION_S, InspectionRequest
 from trainer.contracts.rollouts import GroupScoreRequest, GroupScores, RolloutRequest, RunnerHealth, TaskPage
-from trainer.runner.environment import Environment, NoSuchTask
 from trainer.runner.faults import from_exception
-from trainer.runner.group_rewards import score
-from trainer.runner.rollouts import LIVE_MAX, AlreadyLive, Rollouts
+from trainer.runner.rollouts import LIVE_MAX, AlreadyLive, HostedEnvironment, NoSuchTask, Rollouts
 
 _BODY_BYTES_MAX = 64 * 1024 * 1024
 """A group with all that was said in it."""
@@ -27,7 +25,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class RunnerService:
-    def __init__(self, environment: Environment) -> None:
+    def __init__(self, environment: HostedEnvironment) -> None:
         self._environment = environment
         self._rollouts = Rollouts(environment)
 
@@ -105,9 +103,8 @@ class RunnerService:
             return _refusal(404, "no_such_group_reward", f"the environment declares no {', '.join(unknown)}")
         timeout_s = environment.config.limits.scoring_s
         try:
-            task = await environment.task(wanted.task)
             async with asyncio.timeout(timeout_s):
-                scores = {name: await score(task, name, wanted.members) for name in wanted.names}
+                scores = await environment.score_group(wanted)
         except TimeoutError:
             return _refusal(422, "group_reward_failed", f"the group rewards took longer than {timeout_s:g} s")
         except Exception as error:  # the tenant's code may raise anything

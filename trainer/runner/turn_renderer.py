@@ -48,7 +48,9 @@ class TurnRenderer(DefaultRenderer):
     def parse_response(
         self, token_ids: list[int], *, tools: list[Any] | None = None, prompt_ids: list[int] | None = None
     ) -> ParsedResponse:
-        parsed = super().parse_response(token_ids, tools=tools, prompt_ids=prompt_ids)
+        # The renderers of the older interface know no prompt here, and give none.
+        asked = {} if prompt_ids is None else {"prompt_ids": prompt_ids}
+        parsed = super().parse_response(token_ids, tools=tools, **asked)
         content, calls = split_tool_calls(parsed.content)
         return replace(parsed, content=content, tool_calls=calls)
 

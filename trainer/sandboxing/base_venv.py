@@ -1,6 +1,6 @@
-"""The base runner environment: verifiers, renderers and the build backend, pinned, installed once per host.
+"""The base runner environments: verifiers and renderers, pinned, one per interface of the library, installed once per host.
 
-Knows which packages every runner shares and which interpreter they stand on. Refuses to know releases. It is complete once its
+Knows which packages every runner shares and which interpreter they stand on. Refuses to know releases. One is complete once its
 marker file, written last, names the same content; anything else is removed and built again.
 """
 
@@ -11,10 +11,12 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-from trainer.contracts.local_eval import RUNNER_REQUIREMENTS
+from trainer.contracts.interfaces import RUNNER_REQUIREMENTS, Interface
 from trainer.sandboxing.locks import exclusive
 from trainer.sandboxing.specs import Mount
 from trainer.sandboxing.uv import InstallFailed, Progress, run_uv
@@ -24,6 +26,7 @@ _MARKER = "rootstock-base.json"
 _OLDEST_PYTHON = (3, 11)
 _INSTALL_S = 900.0
 _LOCK_S = 1200.0
+_FOLDERS: Mapping[Interface, str] = {"taskset": "base", "load_environment": "base-older"}
 _ASK_S = 20.0
 
 _QUESTION = "import json, ssl, sys, zlib; print(json.dumps([sys.version_info[:3], sys.base_prefix]))"
@@ -37,6 +40,7 @@ class BaseVenv:
     digest: str
     python_version: tuple[int, int, int]
     base_prefix: Path
+    interface: Interface = "taskset"
 
     @property
     def python(self) -> Path:
@@ -54,25 +58,37 @@ class BaseVenv:
         return (own, Mount(self.base_prefix, str(self.base_prefix))) if outside else (own,)
 
 
-def ensure_base(runner_dir: Path, progress: Progress | None = None) -> BaseVenv:
-    """The base environment below `runner_dir`, built if need be (about 15 s with a warm cache, 600 MB). Blocks; safe to call from
-    several processes. Raises InstallFailed."""
-    interpreter, version, base_prefix = choose_interpreter()
-    content = {
-        "requirements": RUNNER_REQUIREMENTS,
-        "interpreter": str(interpreter),
-        "version": version,
-        "prefix": str(base_prefix),
-    }
-    digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()
-    base = BaseVenv(runner_dir.resolve() / "base", digest, version, base_prefix)
+def ensure_base(runner_dir: Path, progress: Progress | None = None, *, interface: Interface = "taskset") -> BaseVenv:
+    """The base environment of `interface` below `runner_dir`, built if need be (about 15 s with a warm cache, 600 MB). Blocks;
+    safe to call from several processes. Raises InstallFailed."""
+    interpreter, base = _planned(runner_dir, interface)
     if not _is_complete(base):
-        with exclusive(runner_dir / "base.lock", deadline_s=_LOCK_S):
+        with exclusive(base.path.with_suffix(".lock"), deadline_s=_LOCK_S):
             if not _is_complete(base):
                 _build(base, interpreter, progress)
     return base
 
 
+def find_base(runner_dir: Path, interface: Interface) -> BaseVenv | None:
+    """The base environment as `ensure_base` would give it, if it is there."""
+    _, base = _planned(runner_dir, interface)
+    return base if _is_complete(base) else None
+
+
+def _planned(runner_dir: Path, interface: Interface) -> tuple[Path, BaseVenv]:
+    """(interpreter, what it shall become)."""
+    interpreter, version, base_prefix = choose_interpreter()
+    content = {
+        "requirements": RUNNER_REQUIREMENTS[interface],
+        "interpreter": str(interpreter),
+        "version": version,
+        "prefix": str(base_prefix),
+    }
+    digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()
+    return interpreter, BaseVenv(runner_dir.resolve() / _FOLDERS[interface], digest, version, base_prefix, interface)
+
+
+@cache
 def choose_interpreter() -> tuple[Path, tuple[int, int, int], Path]:
     """(path, version, base prefix): the system's Python where it is new enough, since any user can run it and /usr holds all of
     it, else the interpreter that we run on."""
@@ -108,7 +124,7 @@ def _build(base: BaseVenv, interpreter: Path, progress: Progress | None) -> None
     run_uv(["venv", "--offline", "--no-project", "--python", str(interpreter), str(base.path)], deadline_s=_ASK_S)
     # Bytecode now: the environment is read-only in a box, and an import without it costs four seconds every time.
     options = ["--python", str(base.python), "--only-binary", ":all:", "--compile-bytecode"]
-    run_uv(["pip", "install", *options, *RUNNER_REQUIREMENTS], deadline_s=_INSTALL_S, progress=say)
+    run_uv(["pip", "install", *options, *RUNNER_REQUIREMENTS[base.interface]], deadline_s=_INSTALL_S, progress=say)
     frozen = run_uv(["pip", "freeze", "--python", str(base.python)], deadline_s=_ASK_S)
     marker = {"digest": base.digest, "packages": frozen.split(), "built_in_s": round(time.monotonic() - started, 1)}
     partial = base.path / f"{_MARKER}.partial"

@@ -4,8 +4,7 @@ that only we write.
 Knows folders below the runner directory. Refuses to know the hub, and never runs or imports what it installs: packages are copied
 with the base's interpreter, checked by name, byte-compiled, and become visible by one rename.
 
-    base = await asyncio.to_thread(ensure_base, runner_dir)
-    release = await ensure_release(runner_dir, spec, fetch)
+    release = await ensure_release(runner_dir, spec, fetch)     # and the base that its interface asks for
 """
 
 import asyncio
@@ -14,13 +13,15 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from trainer.contracts.interfaces import LIBRARY_VERSIONS
 from trainer.contracts.rollouts import ReleaseSpec
-from trainer.sandboxing.base_venv import BaseVenv, ensure_base, frozen_packages
+from trainer.sandboxing.base_venv import BaseVenv, ensure_base, find_base, frozen_packages
 from trainer.sandboxing.locks import exclusive
 from trainer.sandboxing.specs import Mount
 from trainer.sandboxing.uv import InstallFailed, run_uv
@@ -30,6 +31,7 @@ from trainer.sandboxing.wheels import (
     base_names,
     check_archive,
     check_names,
+    interface_of_wheel,
     unmet_requirements,
 )
 
@@ -74,13 +76,28 @@ class ReleaseVenv:
 async def ensure_release(runner_dir: Path, spec: ReleaseSpec, fetch: Fetch) -> ReleaseVenv:
     """The environment of `spec`, reused when it is there. Raises ReleaseRefused (the package's fault), InstallFailed (the
     installer's words), and whatever `fetch` raises."""
-    base = await asyncio.to_thread(ensure_base, runner_dir)
-    path = base.path.parent / "releases" / _folder_name(spec.release_id)
-    venv = ReleaseVenv(path, spec.module, base)
-    digest = _digest(spec, base)
-    if not _is_complete(path, digest):
-        wheel = await fetch(spec.wheel_url)
-        await asyncio.to_thread(_build_once, venv, spec, wheel, digest)
+    path = runner_dir.resolve() / "releases" / _folder_name(spec.release_id)
+    found = await asyncio.to_thread(_find, runner_dir, path, spec)
+    if found is not None:
+        return found
+    wheel = await fetch(spec.wheel_url)
+    return await asyncio.to_thread(_make, runner_dir, path, spec, wheel)
+
+
+def _find(runner_dir: Path, path: Path, spec: ReleaseSpec) -> ReleaseVenv | None:
+    """The environment if it is there: a release stands on one of the bases."""
+    for interface in LIBRARY_VERSIONS:
+        base = find_base(runner_dir, interface)
+        if base is not None and _is_complete(path, _digest(spec, base)):
+            return ReleaseVenv(path, spec.module, base)
+    return None
+
+
+def _make(runner_dir: Path, path: Path, spec: ReleaseSpec, wheel: bytes) -> ReleaseVenv:
+    with tempfile.TemporaryDirectory() as folder:
+        interface = interface_of_wheel(_store_wheel(Path(folder), spec, wheel), spec.module)
+    venv = ReleaseVenv(path, spec.module, ensure_base(runner_dir, interface=interface))
+    _build_once(venv, spec, wheel, _digest(spec, venv.base))
     return venv
 
 

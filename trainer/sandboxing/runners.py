@@ -29,6 +29,7 @@ from pydantic import ValidationError
 
 import trainer
 from trainer.contracts.catalogue import BaseModelSpec, model_folder
+from trainer.contracts.interfaces import Interface
 from trainer.contracts.rollouts import RUN_SOCKET, RUNNER_CONFIG, RunnerConfig, RunnerHealth, RunnerLimits, SeatModel, TenantError
 from trainer.sandboxing.drivers import Backend, choose_driver
 from trainer.sandboxing.releases import ReleaseVenv
@@ -74,6 +75,8 @@ class RunnerHandle:
     _socket_fd: int
     requirements_lock: str = ""
     """The release's extra dependencies with their hashes, as they are installed."""
+    interface: Interface = "taskset"
+    """Which base the release stands on, and so what its package was found to define."""
 
     @property
     def socket_path(self) -> Path:
@@ -123,19 +126,22 @@ async def start_runner(
     secret_files: Mapping[str, str] | None = None,
     limits: RunnerLimits | None = None,
     seats: Mapping[str, SeatModel] | None = None,
+    held_out: bool = False,
     sandbox_limits: SandboxLimits | None = None,
     labels: Mapping[str, str] | None = None,
     backend: Backend = "auto",
 ) -> RunnerHandle:
     """A ready runner of `release`, 2 to 4 s later. `args` configure the taskset; `secrets` become environment variables of tenant
     code, `secret_files` (base64) files whose paths are in such variables. Both travel by file, since every user of the host can
-    read the arguments of a process.
+    read the arguments of a process. `held_out` asks for the rows that a package keeps for evaluations.
 
     Raises SandboxUnavailable, SandboxStartFailed, EnvironmentBroken, RunnerLost; nothing is left running then.
     """
     limits = limits or RunnerLimits()
     config = RunnerConfig(
         environment=release.module,
+        interface=release.base.interface,
+        held_out=held_out,
         args=dict(args or {}),
         renderer=model.renderer,
         tokenizer_path=TOKENIZER_INSIDE,
@@ -155,7 +161,7 @@ async def start_runner(
     except BaseException:
         await sandbox.kill("the runner did not become ready")
         raise
-    handle.requirements_lock = release.requirements_lock
+    handle.requirements_lock, handle.interface = release.requirements_lock, release.base.interface
     return handle
 
 
@@ -174,6 +180,7 @@ def runner_spec(
             "PYTHONUNBUFFERED": "1",
             "PYTHONDONTWRITEBYTECODE": "1",
             "HF_HUB_OFFLINE": "1",
+            "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
             "TRANSFORMERS_OFFLINE": "1",
             "TRANSFORMERS_VERBOSITY": "error",
             "TOKENIZERS_PARALLELISM": "false",

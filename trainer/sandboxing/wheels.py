@@ -14,6 +14,9 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from trainer.contracts.interfaces import Interface
+from trainer.contracts.package_interfaces import InterfaceRefused, interface_of, member_reader
+
 UNPACKED_BYTES_MAX = 512 * 1024 * 1024
 MEMBERS_MAX = 20_000
 OUR_NAMES = frozenset({"controlplane", "migrations", "primecli", "rootstock_chat", "trainer", "workers"})
@@ -45,6 +48,15 @@ def check_archive(wheel: Path) -> None:
         raise ReleaseRefused(f"{wheel.name} has {len(members)} members, the limit is {MEMBERS_MAX}")
     if (size := sum(member.file_size for member in members)) > UNPACKED_BYTES_MAX:
         raise ReleaseRefused(f"{wheel.name} unpacks to {size} bytes, the limit is {UNPACKED_BYTES_MAX}")
+
+
+def interface_of_wheel(wheel: Path, module: str) -> Interface:
+    """What `module` of a checked wheel is written for."""
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            return interface_of(module, member_reader(archive), _requires(wheel))
+    except InterfaceRefused as error:
+        raise ReleaseRefused(str(error)) from error
 
 
 def check_names(entries: Iterable[str], base_names: frozenset[str]) -> None:

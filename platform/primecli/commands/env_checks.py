@@ -8,6 +8,7 @@ from primecli.commands.push import HUB, report_badge, wait_for_badge
 from primecli.environment_names import ENVIRONMENT_HELP, full_name
 from primecli.output import OutputFormat, OutputOption
 from primecli.session import session_of
+from trainer.contracts.interfaces import LIBRARY_VERSIONS
 
 EnvironmentArgument = Annotated[str, typer.Argument(help=ENVIRONMENT_HELP)]
 
@@ -52,6 +53,7 @@ def uses(seen: dict[str, Any]) -> list[tuple[str, Any]]:
     needs = seen.get("needs") or {}
     return [
         ("good for", _good_for(seen)),
+        ("interface", _interface(seen)),
         ("agents", seen["agents"]),
         ("turns", seen["turns"] or None),
         (
@@ -73,6 +75,12 @@ def _good_for(seen: dict[str, Any]) -> str | None:
     if not seen["agents"]:
         return None
     return "evaluation and training" if seen["trained_agents"] else "evaluation alone: no agent of it is trained"
+
+
+def _interface(seen: dict[str, Any]) -> str | None:
+    """`load_environment (verifiers 0.3.1)`"""
+    found = seen.get("interface")
+    return f"{found} (verifiers {LIBRARY_VERSIONS[found]})" if found else None
 
 
 def _harness(fit: dict[str, Any]) -> str:

@@ -18,11 +18,12 @@ from primecli.commands.push import HUB
 from primecli.environment_names import full_name
 from primecli.eval_tables import evaluation_facts
 from primecli.foreign_results import METADATA, RESULTS, read_results
-from primecli.local_runner import module_in, play, runner_python
+from primecli.local_runner import interface_in, module_in, play, runner_python
 from primecli.output import CliError, ExitCode
 from primecli.packaging import build_wheel, read_project, read_push_record
 from primecli.session import Session
 from trainer.contracts.eval_statistics import mean_estimate, pass_rates
+from trainer.contracts.interfaces import Interface
 from trainer.contracts.local_eval import LocalJob
 from trainer.contracts.rollouts import RolloutSampling
 
@@ -59,10 +60,12 @@ def run_locally(cli: Session, models: list[str], asked: LocalRequest, places: Lo
         raise CliError("--out holds one model's samples", ExitCode.USAGE, hint="leave it out: each model has a folder of its own")
     with TemporaryDirectory() as scratch:
         wheel, name = _wheel(cli, asked.environment, Path(scratch))
-        python, module = runner_python(wheel), module_in(wheel)
+        module = module_in(wheel)
+        interface = interface_in(wheel, module)
+        python = runner_python(wheel, interface)
         folders = {model: places.out or _folder(name, model) for model in models}
         for model, folder in folders.items():
-            job = _job(cli, asked, model, module, folder, places.max_concurrent)
+            job = _job(cli, asked, model, folder, places.max_concurrent, module=module, interface=interface)
             _claim(folder, _metadata(asked, name, job))
             _play(cli, python, job, folder)
     found = [_finished(cli, folder, name, places) for folder in folders.values()]
@@ -99,7 +102,9 @@ def _wheel(cli: Session, environment: str, scratch: Path) -> tuple[Path, str]:
     return fetch_wheel(cli, found, scratch), name
 
 
-def _job(cli: Session, asked: LocalRequest, model: str, module: str, folder: Path, max_concurrent: int) -> LocalJob:
+def _job(
+    cli: Session, asked: LocalRequest, model: str, folder: Path, max_concurrent: int, *, module: str, interface: Interface
+) -> LocalJob:
     """Without an address, our own models are asked with our own key."""
     key_var = asked.key_var or (OUR_KEY_VARIABLE if asked.base_url is None else "")
     if key_var == OUR_KEY_VARIABLE and cli.config.api_key:
@@ -108,6 +113,7 @@ def _job(cli: Session, asked: LocalRequest, model: str, module: str, folder: Pat
         raise CliError(f"the variable {key_var} is not set in this shell", ExitCode.USAGE)
     return LocalJob(
         environment=module,
+        interface=interface,
         args=asked.args,
         model=model,
         base_url=(asked.base_url or cli.config.inference_url).rstrip("/"),

@@ -183,6 +183,13 @@ ACCEPT: dict[str, Case] = {
     "with-folders.whl": Case(lambda: wheel(tamper=_special("demo_env/data/", stat.S_IFDIR | 0o755)), "folders have entries too"),
     "with-data-files.whl": Case(lambda: wheel({"demo_env/tasks.json": b"[1, 2, 3]\n"}), "packages bring their tasks along"),
     "single-module.whl": Case(lambda: wheel(modules={"demo_env.py": b"x = 1\n"}), "one module at the root is a package too"),
+    "older.whl": Case(
+        lambda: wheel(
+            modules={"demo_env.py": b"def load_environment():\n    return None\n"},
+            metadata=METADATA.replace(b"verifiers>=0.4", b"verifiers>=0.1.12.dev5"),
+        ),
+        "a package of the older interface",
+    ),
     "marked-example.whl": Case(
         lambda: wheel({"demo_env/docs.py": b'KEY = "' + TOKEN + b'"  # rootstock: not-a-secret\n'}),
         "a false alarm, marked as one",
@@ -243,6 +250,19 @@ REJECT: dict[str, Case] = {
         lambda: wheel({"demo_env/judge.py": b'import os\n\nKEY = "' + TOKEN + b'"\n'}),
         "a token that every reader could use",
         "demo_env/judge.py: line 3 holds a token of GitHub",
+    ),
+    "library-too-old.whl": Case(
+        lambda: wheel(
+            modules={"demo_env.py": b"def load_environment():\n    return None\n"},
+            metadata=METADATA.replace(b"verifiers>=0.4", b"verifiers==0.1.5"),
+        ),
+        "no runner here has that version",
+        "played with verifiers 0.3.1",
+    ),
+    "library-without-loader.whl": Case(
+        lambda: wheel(metadata=METADATA.replace(b"verifiers>=0.4", b"verifiers<0.4")),
+        "what would an older runner load?",
+        "defines no load_environment",
     ),
     "two-modules.whl": Case(
         lambda: wheel(modules={"one/__init__.py": b"", "two/__init__.py": b""}), "which one is the environment?", "must bring"

@@ -39,7 +39,8 @@ def test_the_files_are_those_that_the_module_describes():
 def test_a_good_archive_is_taken(name):
     facts = inspect(HERE / "accept" / name)
     if isinstance(facts, WheelFacts):
-        assert (facts.module, facts.version, facts.requires_dist) == ("demo_env", VERSION, ["verifiers>=0.4"])
+        assert (facts.module, facts.version) == ("demo_env", VERSION)
+        assert [line.partition(">=")[0] for line in facts.requires_dist] == ["verifiers"]
     else:
         assert facts.readme == "# Demo\n"
 

@@ -13,6 +13,7 @@ from typing import Protocol
 from starlette.types import ASGIApp
 
 from trainer.contracts.events import Component, FailureCode
+from trainer.contracts.interfaces import Interface
 from trainer.contracts.internal import UsageIn
 from trainer.contracts.release_checks import Inspection, InspectionRequest
 from trainer.contracts.rollouts import GroupScoreRequest, GroupScores, RolloutEnd, RolloutRequest, RunnerHealth, TaskPage
@@ -80,6 +81,11 @@ class Environment:
     def requirements_lock(self) -> str:
         """The extra dependencies of its present life, with their hashes."""
         return self._life.requirements_lock if self._life else ""
+
+    @property
+    def interface(self) -> Interface | None:
+        """What its package was found to define when it was installed."""
+        return self._life.interface if self._life else None
 
     def logs(self) -> str:
         """What the environment has printed in its present life."""

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from starlette.types import ASGIApp
 
 from trainer.contracts.events import Component
+from trainer.contracts.interfaces import Interface
 from trainer.contracts.internal import UsageIn
 from trainer.contracts.rollouts import MODEL_SOCKET, RunnerHealth
 from trainer.orchestrator.attempt.reporting import Reporter
@@ -49,6 +50,9 @@ class Runner(Protocol):
     @property
     def requirements_lock(self) -> str: ...
 
+    @property
+    def interface(self) -> Interface: ...
+
     async def check(self) -> RunnerHealth: ...
 
     def logs(self) -> str: ...
@@ -71,6 +75,7 @@ class RunnerLife:
         self.client = RunnerClient(self._link, reporter.redactor)
         self.health = runner.health
         self.requirements_lock = runner.requirements_lock
+        self.interface = runner.interface
         self._runner = runner
         self._stack = stack
         self._meter = meter

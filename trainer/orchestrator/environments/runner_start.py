@@ -51,9 +51,10 @@ def runner_starter(
     values: Callable[[], Awaitable[SandboxValues]],
     redactor: Redactor,
     seats: Mapping[str, SeatModel] | None = None,
+    held_out: bool = False,
 ) -> StartRunner:
     """A start that can be repeated: the release's venv is made once and reused. `values` are asked for each time, so that what
-    was revoked is gone with the next sandbox, and are taught to `redactor` first."""
+    was revoked is gone with the next sandbox, and are taught to `redactor` first. `held_out`: for an evaluation."""
 
     async def start(folder: Path) -> RunnerHandle:
         venv = await installed(release, runner_dir)
@@ -70,6 +71,7 @@ def runner_starter(
                 secret_files={name: content for name, content in current.files.items() if name not in spec.secrets},
                 limits=limits,
                 seats=seats,
+                held_out=held_out,
                 sandbox_limits=SandboxLimits(deadline_s=LIFE_MOST_S),
                 labels={"subject": spec.subject_id, "attempt": str(spec.attempt), "fencing_token": str(spec.fencing_token)},
                 backend=spec.sandbox_backend,

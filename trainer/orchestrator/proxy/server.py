@@ -19,7 +19,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from trainer.contracts.generation import GenerateReply, GenerateRequest, ModelCard
-from trainer.contracts.rollouts import SEAT_HEADER
+from trainer.contracts.rollouts import SEAT_HEADER, SESSION_HEADER
 from trainer.contracts.samples import ArtifactRef
 from trainer.orchestrator.engines.gate import EngineAway, EngineGate, EngineReply
 from trainer.orchestrator.engines.policies import Policy, PolicyTable
@@ -38,7 +38,6 @@ from trainer.orchestrator.transport.link import Answer, LinkError
 
 BODY_BYTES_MAX = 16 << 20
 LIVE_CALLS_MAX = 16_384
-SESSION_HEADER = "x-session-id"
 GENERATE, CHAT = "/inference/v1/generate", "/v1/chat/completions"
 OUR_STATUSES = frozenset({401, 403, 404, 409})
 """Refusals that no request of a sandbox can cause."""

@@ -161,7 +161,7 @@ class Training:
         # Evaluations are the policy's own, whoever makes the rollouts that it trains on.
         plan = zip(names[count:], config.eval.environments if config.eval else [], releases[count:], strict=True)
         evaluated = {
-            name: self._environment(name, ref, release, own_sampling(config), index)
+            name: self._environment(name, ref, release, own_sampling(config), index, held_out=True)
             for index, (name, ref, release) in enumerate(plan, start=count)
         }
         return trained, evaluated
@@ -174,7 +174,14 @@ class Training:
         return RecordedEnvironment(name, spec, partial(self._place.control.replay, index))
 
     def _environment(
-        self, name: str, ref: EnvironmentRef, release: ReleaseSpec, sampling: RolloutSampling, index: int
+        self,
+        name: str,
+        ref: EnvironmentRef,
+        release: ReleaseSpec,
+        sampling: RolloutSampling,
+        index: int,
+        *,
+        held_out: bool = False,
     ) -> Environment:
         """`index` is its place among the orders' releases."""
         place, config = self._place, self._config
@@ -182,7 +189,7 @@ class Training:
         proxy = place.proxy(name, self._gate, temperature=sampling.temperature, max_tokens=sampling.max_tokens, seats=seats)
         return Environment(
             name,
-            place.start_runner(release, ref.args, limits_of(ref), seats),
+            place.start_runner(release, ref.args, limits_of(ref), seats, held_out=held_out),
             model_app=proxy.app,
             reporter=place.reporter,
             meter_name=f"{place.spec.attempt}.{name}",

@@ -53,6 +53,9 @@ function listed(name: string, of: string[] | undefined): [string, React.ReactNod
   return of?.length ? [[name, of.join(", ")]] : [];
 }
 
+/** What a package defines, and the library that plays it. */
+const LIBRARY = { taskset: "Taskset (verifiers 0.4.0)", load_environment: "load_environment (verifiers 0.3.1)" };
+
 /** What may be done with it, in words. */
 function uses(seen: Compatibility): [string, React.ReactNode][] {
   const isTrained = seen.trained_agents.length > 0;
@@ -60,6 +63,7 @@ function uses(seen: Compatibility): [string, React.ReactNode][] {
   const missing = [needs?.container && "a container", needs?.network && "a network"].filter(Boolean).join(" and ");
   const played: [string, React.ReactNode][] = [
     ["Good for", isTrained ? "evaluation and training" : "evaluation alone: no agent of it is trained"],
+    ...(seen.interface ? [["Interface", LIBRARY[seen.interface]] as [string, React.ReactNode]] : []),
     ["Agents", seen.agents.map((agent) => (seen.trained_agents.includes(agent) ? agent : `${agent} (not trained)`)).join(", ")],
     ["Turns", seen.turns],
   ];

@@ -24,6 +24,7 @@ from packaging.version import InvalidVersion, Version
 from controlplane.hub.archives import members
 from controlplane.hub.archives.members import ArchiveRefused, Census
 from controlplane.hub.names import module_name, module_refusal
+from trainer.contracts.package_interfaces import InterfaceRefused, interface_of, member_reader
 
 METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 ENCRYPTED = 0x1
@@ -169,12 +170,13 @@ def _check_contents(archive: zipfile.ZipFile, files: Mapping[str, tuple[str, int
     _read(archive, files, f"{folder}/WHEEL")
     metadata = BytesParser().parsebytes(_read(archive, files, f"{folder}/METADATA"))
     _check_metadata(metadata, f"{folder}/METADATA", name, version)
-    return WheelFacts(
-        module=_top_module(files, folder, name),
-        version=version,
-        summary=str(metadata.get("Summary", "")),
-        requires_dist=[str(line) for line in metadata.get_all("Requires-Dist", [])],
-    )
+    module = _top_module(files, folder, name)
+    requires_dist = [str(line) for line in metadata.get_all("Requires-Dist", [])]
+    try:
+        interface_of(module, member_reader(archive), requires_dist)
+    except InterfaceRefused as error:
+        raise ArchiveRefused(f"{folder}/METADATA", str(error)) from error
+    return WheelFacts(module, version, str(metadata.get("Summary", "")), requires_dist)
 
 
 def _dist_info(files: Mapping[str, tuple[str, int]], name: str, version: str) -> str:

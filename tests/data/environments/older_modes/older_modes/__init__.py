@@ -1,0 +1,3 @@
+from .modes import load_environment
+
+__all__ = ["load_environment"]
