@@ -17,8 +17,8 @@ from controlplane.secrets import access as secrets_access
 from controlplane.secrets import services as secrets_services
 from controlplane.secrets.schemas import SecretIn, ValueIn
 from controlplane.teams import access, services
-from controlplane.webhooks import services as webhook_services
-from controlplane.webhooks.models import Delivery, DeliveryState
+from controlplane.webhooks.models import TEST_EVENT, Delivery, DeliveryState, Webhook
+from controlplane.webhooks.publishing import new_event_id
 from tests.factories.adapters import make_adapter, make_checkpoint, make_export
 from tests.factories.datasets import make_dataset
 from tests.factories.packages import Package, build_package
@@ -301,10 +301,11 @@ def webhook_id(world: World) -> str:
 
 @owns("delivery_id")
 def delivery_id(world: World) -> str:
-    """An event that was sent to the world's webhook."""
-    sent = webhook_services.send_test(world.member.actor, world["webhook_id"])
-    Delivery.objects.filter(id=sent.id).update(state=DeliveryState.DELIVERED)
-    return sent.id
+    """An event that was sent to the world's webhook, which is made again where an operation has deleted it."""
+    if not Webhook.objects.filter(id=world["webhook_id"]).exists():
+        world.remember(webhook_id=make_webhook(world.member)[0].id)
+    sent = {"webhook_id": world["webhook_id"], "event_id": new_event_id(), "state": DeliveryState.DELIVERED}
+    return Delivery.objects.create(team=world.member.actor.team, event_type=TEST_EVENT, body="{}", **sent).id
 
 
 @sends("webhooks_create")
