@@ -90,3 +90,23 @@ async def test_a_model_that_does_not_answer_is_missing_and_is_asked_again(server
         engine.status = 200
         done = await run("-n", "1", "-o", "json")
     assert json.loads(done.stdout)["statistics"]["missing"] == {} and samples()[-1]["state"] == "ok"
+
+
+async def test_an_older_package_is_played_by_its_own_library_on_the_rows_that_it_keeps(
+    server: StubServer, tmp_path: Path, make_release, monkeypatch
+):
+    project = tmp_path / "digit_min"
+    shutil.copytree(REPOSITORY / "examples/environments/digit_min", project, ignore=shutil.ignore_patterns(".prime", "dist"))
+    asked = []
+
+    def runner_python(wheel: Path, interface: str) -> Path:
+        asked.append(interface)
+        return make_release("digit_min").python
+
+    monkeypatch.setattr("primecli.commands.eval_local.runner_python", runner_python)
+    monkeypatch.chdir(tmp_path)
+    async with evaluating(server, FakeEngine(reply=lambda prompt: "min 3"), project) as run:
+        done = await run("-n", "-1", "-r", "1", "--max-tokens", "8", "--env-args", '{"num_eval_tasks": 5}', "-o", "json")
+    assert done.exit_code == 0, done.output
+    assert asked == ["load_environment"] and json.loads(done.stdout)["total_samples"] == 5
+    assert all(one["rewards"]["ends_in_digit"] == 1.0 and one["completion"][-1]["content"] == "min 3" for one in samples())
