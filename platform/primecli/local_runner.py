@@ -28,17 +28,17 @@ CODE_PARTS = ("__init__.py", "contracts", "runner")
 LOG_TAIL_LINES = 15
 
 
-def runner_python(wheel: Path, interface: Interface) -> Path:
+def runner_python(wheel: Path, interface: Interface, *, allows_prereleases: bool = False) -> Path:
     """The interpreter of a virtual environment with the library and this wheel; made once per content."""
-    requirements = RUNNER_REQUIREMENTS[interface]
-    content = json.dumps([requirements, hashlib.sha256(wheel.read_bytes()).hexdigest()])
+    requirements, options = RUNNER_REQUIREMENTS[interface], ["--prerelease", "allow"] if allows_prereleases else []
+    content = json.dumps([requirements, hashlib.sha256(wheel.read_bytes()).hexdigest(), *options])
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path(os.environ.get("HOME") or Path.home()) / ".cache")
     venv = cache / "rootstock" / "runners" / hashlib.sha256(content.encode()).hexdigest()[:16]
     python = venv / "bin" / "python"
     if not (venv / MARKER).exists():
         shutil.rmtree(venv, ignore_errors=True)
         _uv("venv", "--no-project", str(venv))
-        _uv("pip", "install", "--python", str(python), *requirements, str(wheel))
+        _uv("pip", "install", "--python", str(python), *options, *requirements, str(wheel))
         (venv / MARKER).touch()
     return python
 

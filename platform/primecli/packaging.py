@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from primecli.output import CliError
-from trainer.contracts.packages import source_files, tree_hash
+from trainer.contracts.packages import allows_prereleases, source_files, tree_hash
 from trainer.contracts.secret_scan import scan
 
 BUILD_TIMEOUT_S = 300
@@ -40,6 +40,7 @@ class Project:
     version: str
     table: dict[str, Any]
     backend: str
+    allows_prereleases: bool = False
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -87,7 +88,8 @@ def read_project(root: Path) -> Project:
     if not path.is_file():
         raise CliError(f"no pyproject.toml in {root}", hint="give the folder of the environment: prime push PATH")
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CliError(f"{path}: {error}") from error
     table = document.get("project", {})
@@ -97,7 +99,7 @@ def read_project(root: Path) -> Project:
     if not any(path.suffix == ".py" for path in source_files(root)):
         raise CliError(f"no Python code in {root}: need *.py at its root, or a package folder")
     backend = str(document.get("build-system", {}).get("build-backend", "hatchling.build"))
-    return Project(root, table["name"], table["version"], table, backend)
+    return Project(root, table["name"], table["version"], table, backend, allows_prereleases(text))
 
 
 def bump_patch(root: Path) -> str:

@@ -52,14 +52,20 @@ class Package:
 
 
 def build_package(
-    name: str = "digit-sum", version: str = "0.1.0", *, content: str = "x = 1\n", requires: str = "", readme: str = ""
+    name: str = "digit-sum",
+    version: str = "0.1.0",
+    *,
+    content: str = "x = 1\n",
+    requires: str = "",
+    readme: str = "",
+    tool: str = "",
 ) -> Package:
-    """A package whose only module holds `content`, and whose wheel wants `requires`."""
+    """A package whose only module holds `content`, and whose wheel wants `requires`. `tool` stands at the end of its project."""
     module = name.replace("-", "_")
     files = {
         "README.md": (readme or f"# {name}\n").encode(),
         f"{module}/__init__.py": content.encode(),
-        "pyproject.toml": f'[project]\nname = "{name}"\nversion = "{version}"\n'.encode(),
+        "pyproject.toml": f'[project]\nname = "{name}"\nversion = "{version}"\n{tool}'.encode(),
     }
     return Package(
         name,

@@ -26,7 +26,9 @@ def here(tmp_path: Path, make_release, monkeypatch) -> Path:
     shutil.copytree(
         REPOSITORY / "examples" / "environments" / "digit_sum", project, ignore=shutil.ignore_patterns(".prime", "dist")
     )
-    monkeypatch.setattr("primecli.commands.eval_local.runner_python", lambda wheel, interface: make_release("digit_sum").python)
+    monkeypatch.setattr(
+        "primecli.commands.eval_local.runner_python", lambda wheel, interface, **options: make_release("digit_sum").python
+    )
     monkeypatch.chdir(tmp_path)
     return project
 

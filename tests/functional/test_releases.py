@@ -133,6 +133,22 @@ async def test_a_requirement_that_names_a_pre_release_gets_one(runner_home, tmp_
     assert release.requirements_lock.startswith("extra-words==2.1.dev5")
 
 
+async def test_a_pre_release_that_a_dependency_needs_is_named_with_the_setting_that_allows_it(runner_home, tmp_path, monkeypatch):
+    """Case 3: where the installer takes none by itself, the check says which setting is needed; with it, it locks what every
+    later start installs."""
+    monkeypatch.setenv("UV_PRERELEASE", "disallow")
+    make_wheel(tmp_path / "index", "extra_words", {"extra_words.py": ""}, version="2.0")
+    make_wheel(tmp_path / "index", "extra_words", {"extra_words.py": ""}, version="2.1.dev5")
+    make_wheel(tmp_path / "index", "word_count_middle", {"word_count_middle.py": ""}, ["extra-words>2.0"])
+    wheel = make_wheel(tmp_path, "tasks", GOOD, ["word-count-middle"])
+    with pytest.raises(ReleaseRefused, match=r'prerelease = "allow"` under \[tool\.uv\]'):
+        await build(runner_home, wheel)
+    checked = await build(runner_home, wheel, allows_prereleases=True)
+    assert "extra-words==2.1.dev5" in checked.requirements_lock
+    started = await build(runner_home, wheel, allows_prereleases=True, requirements_lock=checked.requirements_lock)
+    assert started.path == checked.path and run_inside(started, "import extra_words, word_count_middle") == ""
+
+
 async def test_a_start_with_the_lock_of_the_check_builds_nothing_anew(runner_home, tmp_path):
     make_wheel(tmp_path / "index", "extra_words", {"extra_words.py": ""})
     wheel = make_wheel(tmp_path, "tasks", GOOD, ["extra-words"])

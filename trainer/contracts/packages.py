@@ -4,6 +4,7 @@ Knows paths and bytes. Refuses to know archives: whoever reads one hands over it
 """
 
 import hashlib
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -69,6 +70,16 @@ def folder_hash(files: Mapping[str, Iterable[bytes]]) -> str:
         for chunk in files.get(name, ()):
             digest.update(chunk)
     return digest.hexdigest()
+
+
+def allows_prereleases(pyproject: str) -> bool:
+    """Whether a project takes pre-releases of what it depends on: `prerelease = "allow"` under `[tool.uv]`, uv's own setting."""
+    try:
+        tool = tomllib.loads(pyproject).get("tool")
+    except tomllib.TOMLDecodeError:
+        return False
+    uv = tool.get("uv") if isinstance(tool, dict) else None
+    return isinstance(uv, dict) and uv.get("prerelease") == "allow"
 
 
 def tree_hash(root: Path) -> str:

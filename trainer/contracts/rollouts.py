@@ -215,5 +215,7 @@ class ReleaseSpec(Wire):
     wheel_filename: str
     wheel_sha256: Sha256
     requirements_lock: str = ""
+    allows_prereleases: bool = False
+    """Whether its dependencies may be pre-releases (contracts.packages), where no lock says which."""
     withheld: str = ""
     """Why nobody may install it; '' for one that may be."""

@@ -41,6 +41,9 @@ Fetch = Callable[[str], Awaitable[bytes]]
 LAYER_FILE = "zz_rootstock_base.pth"
 LOCK_NAME = "requirements.lock"
 _DIGEST_NAME = "release.digest"
+PRERELEASE_WAY_OUT = (
+    """: one of them needs a pre-release; with `prerelease = "allow"` under [tool.uv] of pyproject.toml it gets one"""
+)
 _STEP_S = 60.0
 _EXTRAS_S = 300.0
 _LOCK_S = 600.0
@@ -143,7 +146,7 @@ def _build(venv: ReleaseVenv, spec: ReleaseSpec, wheel: bytes) -> None:
     shutil.rmtree(venv.site_packages)  # some versions of uv put start-up files of their own there
     venv.site_packages.mkdir()
     wheel_file = _store_wheel(venv.path, spec, wheel)
-    _install_packages(venv, wheel_file, spec.requirements_lock)
+    _install_packages(venv, wheel_file, spec)
     wheel_file.unlink()
     shutil.rmtree(venv.site_packages / "bin", ignore_errors=True)
     _check_installed(venv, spec)
@@ -153,9 +156,9 @@ def _build(venv: ReleaseVenv, spec: ReleaseSpec, wheel: bytes) -> None:
     (venv.site_packages / LAYER_FILE).write_text(f"{venv.base.site_packages}\n")
 
 
-def _install_packages(venv: ReleaseVenv, wheel_file: Path, known_lock: str) -> None:
-    """The wheel, its extra dependencies, and its scripts' environments, as `known_lock` says or as they resolve now."""
-    own, parts = split_lock(known_lock or _lock_extras(venv, wheel_file))
+def _install_packages(venv: ReleaseVenv, wheel_file: Path, spec: ReleaseSpec) -> None:
+    """The wheel, its extra dependencies, and its scripts' environments, as the known lock says or as they resolve now."""
+    own, parts = split_lock(spec.requirements_lock or _lock_extras(venv, wheel_file, spec.allows_prereleases))
     scripts = find_scripts(wheel_file, venv.base.python_version)
     parts = {script.digest: parts.get(script.digest) or lock_script(script, venv.base, venv.path) for script in scripts}
     if lock := joined_lock(own, scripts, parts):
@@ -177,7 +180,7 @@ def _store_wheel(folder: Path, spec: ReleaseSpec, wheel: bytes) -> Path:
     return path
 
 
-def _lock_extras(venv: ReleaseVenv, wheel_file: Path) -> str:
+def _lock_extras(venv: ReleaseVenv, wheel_file: Path, allows_prereleases: bool) -> str:
     """A lock for what the wheel wants beyond the base; empty, and without network, when that is nothing."""
     frozen = frozen_packages(venv.base)
     unmet = unmet_requirements(wheel_file, frozen)
@@ -187,11 +190,13 @@ def _lock_extras(venv: ReleaseVenv, wheel_file: Path) -> str:
     wanted.write_text("\n".join(unmet))
     constraints.write_text("\n".join(frozen))
     options = ["--python", str(venv.base.python), "--constraint", str(constraints), "--only-binary", ":all:", "--generate-hashes"]
+    options += ["--prerelease", "allow"] if allows_prereleases else []
     try:
         locked = run_uv(["pip", "compile", *options, "--no-annotate", "--no-header", str(wanted)], deadline_s=_EXTRAS_S)
     except InstallFailed as error:
+        way_out = PRERELEASE_WAY_OUT if "pre-release" in str(error).lower() and not allows_prereleases else ""
         raise ReleaseRefused(
-            f"its requirements {', '.join(unmet)} cannot be installed next to the runner's own: {error}"
+            f"its requirements {', '.join(unmet)} cannot be installed next to the runner's own{way_out}: {error}"
         ) from error
     return without_base(locked, frozen)
 
@@ -205,7 +210,8 @@ def without_base(lock: str, frozen: list[str]) -> str:
 def _install(venv: ReleaseVenv, folder: Path, what: list[str], *, deadline_s: float) -> None:
     # Into a folder and with the base's interpreter: the release's own would run a .pth file before we have looked for one.
     options = ["--python", str(venv.base.python), "--target", str(folder), "--no-deps", "--only-binary", ":all:"]
-    run_uv(["pip", "install", *options, *what], deadline_s=deadline_s)
+    # What is installed here is named by its exact version already: whether it is a pre-release was decided when it was locked.
+    run_uv(["pip", "install", *options, "--prerelease", "allow", *what], deadline_s=deadline_s)
 
 
 def _check_installed(venv: ReleaseVenv, spec: ReleaseSpec) -> None:

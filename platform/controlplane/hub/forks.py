@@ -15,8 +15,9 @@ from controlplane.teams.models import Team
 from trainer.contracts.base import new_id
 
 SHARED = (
-    "version", "content_hash", "folder_hash", "depends_on", "module", "metadata", "readme", "runtime_hint", "wheel_filename",
-    "wheel_sha256", "wheel_size_bytes", "wheel_key", "source_filename", "source_sha256", "source_size_bytes", "source_key",
+    "version", "content_hash", "folder_hash", "module", "metadata", "readme", "runtime_hint", "depends_on", "allows_prereleases",
+    "wheel_filename", "wheel_sha256", "wheel_size_bytes", "wheel_key",
+    "source_filename", "source_sha256", "source_size_bytes", "source_key",
 )  # fmt: skip
 """What a fork has in common with its original: everything that was pushed."""
 

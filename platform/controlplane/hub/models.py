@@ -140,6 +140,8 @@ class Release(TenantModel):
     runtime_hint = models.CharField(max_length=32, default="", blank=True)
     requirements_lock = models.TextField(default="", blank=True)
     """Extra dependencies as the check installed them, each with its hashes."""
+    allows_prereleases = models.BooleanField(default=False)
+    """contracts.packages.allows_prereleases of its source."""
     depends_on = ArrayField(models.CharField(max_length=25), default=list)
     """Ids of the environments whose wheels it wants (`hub.dependants`)."""
     provenance = models.JSONField(default=dict)

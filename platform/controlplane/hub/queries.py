@@ -65,6 +65,7 @@ def release_spec(release: Release) -> ReleaseSpec:
         wheel_filename=release.wheel_filename,
         wheel_sha256=release.wheel_sha256,
         requirements_lock=release.requirements_lock,
+        allows_prereleases=release.allows_prereleases,
         withheld=withheld,
     )
 
@@ -171,6 +172,7 @@ def release_detail(actor: Actor | None, release: Release, index_token: str | Non
         url_dependencies=[line for line in release.metadata.get("dependencies", []) if "@" in line.split(";")[0]],
         package_url=package_url,
         tracked_package_url=package_url,
+        allows_prereleases=release.allows_prereleases,
         badge=release.badge,
         compatibility=(release.verdict or {}).get("compatibility"),
         runtime_hint=release.runtime_hint or None,

@@ -206,6 +206,8 @@ class ReleaseDetail(Answer):
     url_dependencies: list[str]
     package_url: str
     tracked_package_url: str
+    allows_prereleases: bool
+    """Whether its `[tool.uv]` says `prerelease = "allow"`: an installer must be told so too."""
     badge: str
     compatibility: Compatibility | None
     """As its check saw it; None before its end."""

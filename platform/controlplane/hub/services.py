@@ -35,6 +35,7 @@ from controlplane.webhooks.models import EventType
 from controlplane.webhooks.publishing import page_url, publish
 from trainer.contracts.base import new_id
 from trainer.contracts.internal import ReleaseVerdict
+from trainer.contracts.packages import allows_prereleases
 
 UPLOAD_EXPIRES_S = 3600
 CHECK_TASK = "releases.start_check"
@@ -248,6 +249,7 @@ def _publish(source: Upload, wheel: Upload, facts: SourceFacts, client: str) -> 
                 version=source.version,
                 content_hash=source.content_hash,
                 folder_hash=facts.folder_hash,
+                allows_prereleases=allows_prereleases(facts.pyproject),
                 depends_on=required_environments(wheel.metadata.get("requires_dist", [])),
                 module=wheel.module,
                 provenance={"client": client[:CLIENT_MAX_CHARACTERS], **told},

@@ -59,10 +59,10 @@ def run_locally(cli: Session, models: list[str], asked: LocalRequest, places: Lo
     if len(models) > 1 and places.out is not None:
         raise CliError("--out holds one model's samples", ExitCode.USAGE, hint="leave it out: each model has a folder of its own")
     with TemporaryDirectory() as scratch:
-        wheel, name = _wheel(cli, asked.environment, Path(scratch))
+        wheel, name, allows_prereleases = _wheel(cli, asked.environment, Path(scratch))
         module = module_in(wheel)
         interface = interface_in(wheel, module)
-        python = runner_python(wheel, interface)
+        python = runner_python(wheel, interface, allows_prereleases=allows_prereleases)
         folders = {model: places.out or _folder(name, model) for model in models}
         for model, folder in folders.items():
             job = _job(cli, asked, model, folder, places.max_concurrent, module=module, interface=interface)
@@ -90,16 +90,16 @@ def _finished(cli: Session, folder: Path, name: str, places: LocalPlaces) -> dic
     return found
 
 
-def _wheel(cli: Session, environment: str, scratch: Path) -> tuple[Path, str]:
-    """(wheel, the environment's name on the hub, as far as it is known)."""
+def _wheel(cli: Session, environment: str, scratch: Path) -> tuple[Path, str, bool]:
+    """(wheel, the environment's name on the hub as far as it is known, whether what it depends on may be a pre-release)."""
     folder = Path(environment)
     if (folder / "pyproject.toml").is_file():
         project = read_project(folder)
         owner = read_push_record(folder).get("owner")
-        return build_wheel(project).path, f"{owner}/{project.name}" if owner else project.name
+        return build_wheel(project).path, f"{owner}/{project.name}" if owner else project.name, project.allows_prereleases
     name, version = full_name(cli, environment)
     found = cli.client.get(f"{HUB}/{name}/@{version or 'latest'}")["data"]
-    return fetch_wheel(cli, found, scratch), name
+    return fetch_wheel(cli, found, scratch), name, bool(found.get("allows_prereleases"))
 
 
 def _job(

@@ -38,7 +38,7 @@ def install(
     interpreter = python or _interpreter()
     with TemporaryDirectory() as scratch:
         wheel = fetch_wheel(cli, found, Path(scratch))
-        _install(interpreter, wheel)
+        _install(interpreter, wheel, allows_prereleases=bool(found.get("allows_prereleases")))
     release = {"environment": name, "version": found["semantic_version"], "wheel": wheel.name, "python": str(interpreter)}
     cli.terminal.data(release)
     cli.terminal.success(f"installed {name}@{found['semantic_version']} for {interpreter}")
@@ -57,9 +57,11 @@ def fetch_wheel(cli: Session, found: dict[str, Any], scratch: Path) -> Path:
     return target
 
 
-def _install(interpreter: Path, wheel: Path) -> None:
+def _install(interpreter: Path, wheel: Path, *, allows_prereleases: bool) -> None:
     uv = shutil.which("uv")
     front = [uv, "pip", "install", "--python", str(interpreter)] if uv else [str(interpreter), "-m", "pip", "install"]
+    if allows_prereleases:
+        front += ["--prerelease", "allow"] if uv else ["--pre"]
     try:
         done = subprocess.run(
             [*front, str(wheel)],
