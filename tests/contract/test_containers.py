@@ -63,7 +63,9 @@ def flag(arguments: list[str], name: str) -> str:
 
 
 def test_the_file_follows_the_compose_specification():
-    compose_spec.PyCompose.from_yaml(RESOLVED).validate()
+    checked = compose_spec.PyCompose.from_yaml(RESOLVED)
+    checked.validate()
+    assert set(checked.services) == set(SERVICES)
 
 
 def test_the_specification_check_refuses_what_is_misspelt():
@@ -105,7 +107,8 @@ def test_every_variable_of_our_containers_is_one_that_the_code_reads():
 @pytest.mark.parametrize("name", ["migrate", "web", "internal", "worker", "beat"])
 def test_the_variables_of_a_service_make_valid_settings(name):
     given = {variable: filled(str(value)) for variable, value in SERVICES[name]["environment"].items()}
-    Environment.read(given | {"ROOTSTOCK_PUBLIC_ORIGIN": "https://lab.example.com"})
+    read = Environment.read(given | {"ROOTSTOCK_PUBLIC_ORIGIN": "https://lab.example.com"})
+    assert read.public_origin == "https://lab.example.com" and read.database_url == given["DATABASE_URL"]
 
 
 def test_the_worker_has_what_starting_attempts_needs():

@@ -136,6 +136,28 @@ def test_an_unknown_model_is_named(client, ann, model):
     assert answer.status_code == 404 and model in str(answer.json()["detail"])
 
 
+def test_a_step_of_a_run_names_the_version_that_was_kept_there(client, ann, pool):
+    run = make_run(ann, name="wordle")
+    second, third = (make_adapter(ann, run=run, version=version) for version in (2, 3))
+    make_adapter(ann, run=run, version=4, keep=False)
+    body = hosted_body(make_release(ann))
+    assert client.post(HOSTED, body | {"inference_model": f"wordle@{second.step}"}).status_code == 200
+    served = Holder(lease_evaluation(pool)).do("attempt_spec").served_model
+    assert (served.engine_name, served.adapter_digest) == (second.engine_name, second.digest)
+    for absent in (second.step + 100, "last"):
+        answer = client.post(HOSTED, body | {"inference_model": f"wordle@{absent}"})
+        assert answer.status_code == 404 and f"wordle@{absent}" in str(answer.json()["detail"])
+        assert answer.json()["hint"] == f"wordle has versions of steps {third.step}, {second.step}."
+
+
+def test_the_steps_of_somebody_elses_run_are_told_to_nobody(client, ann, client_of):
+    body = hosted_body(make_release(ann))
+    bob = make_funded_member("bob-lab")
+    make_adapter(bob, run=make_run(bob, name="wordle"), version=2)
+    answer, nothing = (client.post(HOSTED, body | {"inference_model": f"{name}@9"}) for name in ("wordle", "nobodys"))
+    assert (answer.status_code, answer.json()["hint"]) == (404, nothing.json()["hint"])
+
+
 def test_several_models_are_a_group_that_others_may_join(client, ann, client_of):
     body = hosted_body(make_release(ann)) | {"inference_models": ["tiny", "tiny:" + make_adapter(ann).id]}
     body.pop("inference_model")

@@ -13,6 +13,8 @@ from trainer.contracts.catalogue import BaseModelSpec, load_catalogue
 from trainer.contracts.internal import ServedModel
 from trainer.contracts.names import split_served_name
 
+STEPS_NAMED_MAX = 20
+
 
 class Resolved(NamedTuple):
     """What a served name stands for: the engine's name for it, the base it stands on, and the adapter where there is one."""
@@ -51,8 +53,14 @@ def resolve_served_model(actor: Actor, name: str) -> Resolved:
         adapter = _adapters_of(actor).filter(run__name=run_name, step=int(step)).order_by("-created_at").first()
     spec = load_catalogue().get(adapter.base_model if adapter else name)
     if spec is None:
-        raise UnknownModel(name)
+        raise UnknownModel(name, steps=_steps_of(actor, run_name) if at else [])
     return Resolved(_served(spec, adapter), spec, adapter)
+
+
+def _steps_of(actor: Actor, run_name: str) -> list[int]:
+    """At which steps runs of that name of the actor's team have kept a version, the newest first."""
+    steps = _adapters_of(actor).filter(run__name=run_name).order_by("-step").values_list("step", flat=True)
+    return list(steps.distinct()[:STEPS_NAMED_MAX])
 
 
 def lock_for_reconciler(adapter_id: str, generation: int) -> Adapter | None:

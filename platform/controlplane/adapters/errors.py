@@ -1,5 +1,7 @@
 """What can go wrong with adapters and engines."""
 
+from collections.abc import Sequence
+
 from controlplane.core.errors import ApiError, NotFound
 
 
@@ -8,8 +10,11 @@ class UnknownModel(NotFound):
 
     code = "model_not_found"
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f"the model '{name}' does not exist or is not yours", hint="GET /api/inference/v1/models lists yours.")
+    def __init__(self, name: str, steps: Sequence[int] = ()) -> None:
+        """`steps`: those at which the caller's run of that name did keep a version, where `name` is `run@step`."""
+        run_name, known = name.rpartition("@")[0], ", ".join(map(str, steps))
+        hint = f"{run_name} has versions of steps {known}." if steps else "GET /api/inference/v1/models lists yours."
+        super().__init__(f"the model '{name}' does not exist or is not yours", hint=hint)
 
 
 class NotServable(ApiError):
