@@ -101,7 +101,7 @@ async def test_an_older_package_is_played_by_its_own_library_on_the_rows_that_it
     shutil.copytree(REPOSITORY / "examples/environments/digit_min", project, ignore=shutil.ignore_patterns(".prime", "dist"))
     asked = []
 
-    def runner_python(wheel: Path, interface: str) -> Path:
+    def runner_python(wheel: Path, interface: str, **options: object) -> Path:
         asked.append(interface)
         return make_release("digit_min").python
 
