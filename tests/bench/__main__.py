@@ -13,7 +13,17 @@ import torch
 from rich.console import Console
 from transformers.utils import logging as transformers_logging
 
-from tests.bench import asynchrony, decoding, learning_runs, packing, report, run_memory, shared_prompts, utilisation
+from tests.bench import (
+    asynchrony,
+    decoding,
+    environment_installs,
+    learning_runs,
+    packing,
+    report,
+    run_memory,
+    shared_prompts,
+    utilisation,
+)
 from tests.bench.document import document, verdict
 from tests.bench.pairs import summary
 from tests.bench.rows import NOT_RUN, Disagreement, Row, chosen
@@ -28,6 +38,7 @@ ROWS = [
     *utilisation.rows(),
     *asynchrony.rows(),
     *learning_runs.rows(),
+    *environment_installs.rows(),
 ]
 console = Console(highlight=False)
 

@@ -16,7 +16,8 @@ row's first difference, trained weights within 1 % of their change, and every te
 have random weights: `4m` is 4 layers of width 256, `30m` 8 layers of width 512, both with a vocabulary of 2,048. Small models
 flatter whoever spends little on Python, which is why there are two sizes. Some rows are measured otherwise: P8 by the peak memory
 of processes, P13 by the wall clock, P11 on a virtual clock with scripted machines around the real orchestrator, P12 by the reward
-of real training runs on such a clock; a pair of theirs is a seed. What else a machine did meanwhile shows in the spread.
+of real training runs on such a clock, where a pair is a seed, P18 by the CPU time of the processes that install.
+What else a machine did meanwhile shows in the spread.
 
 `must` is what a release has to reach, `aim` what is worked for. `lost` means that `must` is not reached.
 """

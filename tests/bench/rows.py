@@ -47,7 +47,6 @@ NOT_RUN = {
     "P15": "gateway ÷ engine direct",
     "P16": "durable leases a second with 10,000 queued runs",
     "P17": "metering rows a second ÷ bulk_create",
-    "P18": "environment install, cached ÷ fresh",
     "P19": "API p99 at 64 clients ÷ empty view",
 }
 """Rows of the plan without a measurement in this tree."""
