@@ -31,6 +31,7 @@ from trainer.sandboxing.wheels import (
     base_names,
     check_archive,
     check_names,
+    entries_of,
     interface_of_wheel,
     unmet_requirements,
 )
@@ -215,7 +216,7 @@ def _install(venv: ReleaseVenv, folder: Path, what: list[str], *, deadline_s: fl
 
 
 def _check_installed(venv: ReleaseVenv, spec: ReleaseSpec) -> None:
-    entries = {entry.name for entry in venv.site_packages.iterdir()}
+    entries = entries_of(venv.site_packages)
     check_names(entries, base_names(venv.base.site_packages))
-    if not any(entry.split(".", 1)[0] == spec.module for entry in entries):
+    if not any(re.split(r"[./]", entry, maxsplit=1)[0] == spec.module for entry in entries):
         raise ReleaseRefused(f"{spec.wheel_filename} installs no module {spec.module}; it has {', '.join(sorted(entries))[:500]}")

@@ -30,11 +30,21 @@ class ReleaseRefused(Exception):
     """The package itself is at fault; the text names what."""
 
 
+def entries_of(site_packages: Path) -> frozenset[str]:
+    """Its files and folders. One without `__init__.py` is nobody's: what lies in it stands for it (`google/protobuf`)."""
+    found: set[str] = set()
+    for entry in site_packages.iterdir():
+        is_shared = entry.is_dir() and top_level_name(entry.name) and not any(entry.glob("__init__.*"))
+        found.update(f"{entry.name}/{inner.name}" for inner in entry.iterdir()) if is_shared else found.add(entry.name)
+    return frozenset(found)
+
+
 def top_level_name(entry: str) -> str | None:
     """The import name that an entry of site-packages provides, or None for metadata and caches."""
-    if entry == "__pycache__" or entry.endswith((".dist-info", ".libs", ".data")):
+    if entry.endswith(("__pycache__", ".dist-info", ".libs", ".data")):
         return None
-    return entry.split(".", 1)[0]
+    folder, _, last = entry.rpartition("/")
+    return ".".join(part for part in (folder, last.split(".", 1)[0]) if part)
 
 
 def check_archive(wheel: Path) -> None:
@@ -60,19 +70,24 @@ def interface_of_wheel(wheel: Path, module: str) -> Interface:
 
 
 def check_names(entries: Iterable[str], base_names: frozenset[str]) -> None:
-    """`entries` are the file and folder names of the release's site-packages; ReleaseRefused names the first bad one."""
+    """`entries` are those of the release's site-packages (`entries_of`); ReleaseRefused names the first bad one."""
     for entry in sorted(entries):
         name = top_level_name(entry)
         if entry.endswith(".pth"):
             raise ReleaseRefused(f"it installs {entry}: a .pth file runs code at every start of the interpreter")
-        if name in _STARTUP_MODULES:
+        if name and name.partition(".")[0] in _STARTUP_MODULES:
             raise ReleaseRefused(f"it installs {entry}: {name} runs at every start of the interpreter")
-        if name in base_names or name in OUR_NAMES:
+        if name and any(_hides(name, taken) for taken in (*base_names, *OUR_NAMES)):
             raise ReleaseRefused(f"it installs {entry}: the name {name} belongs to the runner's base environment")
 
 
+def _hides(name: str, taken: str) -> bool:
+    """Whether one of two import names is the other, or holds it."""
+    return name == taken or name.startswith(f"{taken}.") or taken.startswith(f"{name}.")
+
+
 def base_names(site_packages: Path) -> frozenset[str]:
-    return frozenset(name for entry in site_packages.iterdir() if (name := top_level_name(entry.name)))
+    return frozenset(name for entry in entries_of(site_packages) if (name := top_level_name(entry)))
 
 
 def check_lock(text: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 from trainer.sandboxing import wheels
 from trainer.sandboxing.wheels import ReleaseRefused
 
-BASE = frozenset({"verifiers", "openai", "_cffi_backend"})
+BASE = frozenset({"verifiers", "openai", "_cffi_backend", "google.protobuf"})
 HASH = "--hash=sha256:" + "a" * 64
 
 
@@ -37,11 +37,24 @@ def test_an_ordinary_package_passes():
         ("_cffi_backend.abi3.so", "_cffi_backend"),
         ("trainer", "trainer"),
         ("rootstock_chat", "rootstock_chat"),
+        ("google", "google"),
+        ("google/protobuf", "google.protobuf"),
+        ("verifiers/more.py", "verifiers.more"),
+        ("trainer/runner", "trainer.runner"),
     ],
 )
 def test_a_name_that_would_run_or_replace_our_code_is_refused(entry, word):
     with pytest.raises(ReleaseRefused, match=word.replace(".", r"\.")):
         wheels.check_names(["tasks", entry], BASE)
+
+
+def test_a_folder_that_several_distributions_share_may_be_added_to(tmp_path):
+    for file in ("google/genai/__init__.py", "google/types.py", "tasks/__init__.py", "tasks-1.0.dist-info/METADATA"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).touch()
+    entries = wheels.entries_of(tmp_path)
+    assert entries == {"google/genai", "google/types.py", "tasks", "tasks-1.0.dist-info"}
+    wheels.check_names(entries, BASE)
 
 
 def test_a_lock_of_pinned_hashed_wheels_passes():
