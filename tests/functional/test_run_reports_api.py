@@ -47,6 +47,7 @@ def test_lines_of_one_environment_can_be_chosen(client, run, report):
         event.payload["env_name"] = name
     report(events=events)
     assert [one["message"] for one in lines(get(client, run, "logs", env_name="ann/deep"))] == ["No module named 'harbor'"]
+    assert len(lines(get(client, run, "logs", env_name="deep"))) == 1
     assert [one["env_name"] for one in lines(get(client, run, "env-server-logs"))] == ["ann/rules", "ann/deep"]
 
 
@@ -106,3 +107,4 @@ def test_checkpoints_and_env_servers_are_listed(client, run, report):
     assert (checkpoint["step"], checkpoint["rftRunId"], checkpoint["sizeBytes"]) == (5, run.id, 7)
     (server,) = get(client, run, "env-servers").json()["env_servers"]
     assert (server["env_index"], server["status"]) == (0, "Running")
+    assert run.config["environments"][0]["id"].split("/")[1:] == [server["env_name"]], "`NAME/INDEX` leaves no room for an owner"

@@ -160,7 +160,7 @@ class EnvironmentRef(Documented):
     timeout: Annotated[float, Field(gt=0, le=86_400)] = 120.0
     """Deadline of one rollout, in seconds. One that runs over it failed: it is masked, counted and shown."""
     num_examples: Annotated[int, Field(ge=-1)] | None = None
-    """Tasks taken from here in an evaluation, instead of the plan's; -1 takes all."""
+    """The first so many tasks are used: all that training draws from; in an evaluation, instead of the plan's. -1: all."""
     rollouts_per_example: Annotated[int, Field(ge=1, le=2048)] | None = None
     """Rollouts of one task in an evaluation, instead of the plan's."""
 

@@ -10,7 +10,7 @@ from controlplane.core.views import ApiView
 from controlplane.pools.access import live_lease
 from controlplane.runs import queries
 from controlplane.runs.access import access_run
-from controlplane.runs.logs import LogQuery, has_log, read_log
+from controlplane.runs.logs import LogQuery, bare_name, has_log, read_log
 from controlplane.runs.schemas import (
     CheckpointsAnswer,
     DistributionAnswer,
@@ -67,7 +67,9 @@ class EnvServersView(ApiView):
         lease = live_lease("run", run.id)
         status = "Running" if lease else "Stopped"
         servers = [
-            EnvServerAnswer(env_name=ref["name"] or ref["id"], env_index=index, pod_name=f"{run.id}-{index}", status=status)
+            EnvServerAnswer(
+                env_name=ref["name"] or bare_name(ref["id"]), env_index=index, pod_name=f"{run.id}-{index}", status=status
+            )
             for index, ref in enumerate(run.config["environments"])
         ]
         return render(EnvServersAnswer(env_servers=servers))

@@ -111,7 +111,13 @@ def _selected(record: dict[str, Any], query: LogQuery) -> bool:
         return False
     if query.component and record["component"] not in PUBLIC_COMPONENTS.get(query.component, {query.component}):
         return False
-    return not query.env_name or record.get("env_name") == query.env_name
+    said_by = record.get("env_name", "")
+    return not query.env_name or query.env_name in {said_by, bare_name(said_by)}
+
+
+def bare_name(environment: str) -> str:
+    """`rules` of `ann/rules@0.1.0`: what the public client calls it, whose `NAME/INDEX` leaves no room for an owner."""
+    return environment.rpartition("/")[2].partition("@")[0]
 
 
 def _matching(lines: list[str], pattern: str) -> set[int]:

@@ -8,14 +8,22 @@ from tests.factories.teams import client_for, make_member
 pytestmark = pytest.mark.django_db
 
 
-def is_plain_list(path: str, method: str, operation: dict) -> bool:
-    """One that can be asked for with nothing but its address."""
-    parameters = operation.get("parameters", [])
-    pages = {"cursor", "limit"} <= {one.get("name") for one in parameters}
-    return method == "get" and pages and not any(one.get("required") for one in parameters)
+STAND_INS = {"ids": ",".join("c" + digit * 24 for digit in "01")}
+"""For what a list cannot be asked for without."""
 
 
-LISTS = sorted(path for path, method, operation in operations() if is_plain_list(path, method, operation))
+def required_of(operation: dict) -> dict[str, str]:
+    return {one["name"]: one["in"] for one in operation.get("parameters", []) if one.get("required")}
+
+
+def is_list(path: str, method: str, operation: dict) -> bool:
+    """A page of something at an address without an object in it."""
+    pages = {"cursor", "limit"} <= {one.get("name") for one in operation.get("parameters", [])}
+    return method == "get" and pages and "path" not in required_of(operation).values()
+
+
+PAGED = {path: required_of(operation) for path, method, operation in operations() if is_list(path, method, operation)}
+LISTS = sorted(path for path, required in PAGED.items() if not required)
 
 
 def test_every_row_is_met_once_while_rows_are_added():
@@ -42,8 +50,9 @@ def test_a_cursor_that_no_page_of_the_list_gave_out_is_refused_by_name(path: str
         assert refused.status_code == 422 and refused.json()["detail"][0]["loc"] == ["query", "cursor"], refused.content
 
 
-@pytest.mark.parametrize("path", LISTS)
+@pytest.mark.parametrize("path", sorted(PAGED))
 @pytest.mark.parametrize("limit", ["0", "-1", "1001", "many"])
 def test_a_limit_out_of_bounds_is_refused_by_name(path: str, limit: str):
-    refused = client_for(make_member()).get(path, {"limit": limit})
+    asked = {name: STAND_INS[name] for name in PAGED[path]}
+    refused = client_for(make_member()).get(path, asked | {"limit": limit})
     assert refused.status_code == 422 and refused.json()["detail"][0]["loc"] == ["query", "limit"]
