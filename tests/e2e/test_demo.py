@@ -1,4 +1,4 @@
-"""The demo as a newcomer runs it. The short form checks that the chain holds; the heavy one, by the gates, that it teaches."""
+"""The demo as a newcomer runs it: that the chain holds and, by its gates, that it teaches."""
 
 import json
 import subprocess
@@ -10,6 +10,8 @@ import pytest
 
 from tests.fixtures.own_stack import outside_environment
 from tests.fixtures.places import REPOSITORY
+
+SHORT = ("--steps", "6", "--rollouts", "16")
 
 
 def run_demo(folder: Path, *arguments: str) -> tuple[int, dict[str, Any], str]:
@@ -30,12 +32,13 @@ def run_demo(folder: Path, *arguments: str) -> tuple[int, dict[str, Any], str]:
     return done.returncode, json.loads(report.read_text()), output
 
 
-@pytest.mark.timeout(900)
-def test_two_teams_go_from_push_to_a_billed_adapter(tmp_path: Path) -> None:
-    _, report, output = run_demo(tmp_path, "--steps", "6", "--rollouts", "16")
+@pytest.mark.timeout(1800)
+def test_two_teams_go_from_push_to_a_billed_adapter(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """By its short form where heavy tests are left out; else as it is, and it teaches what its gates ask for."""
+    is_short = "not heavy" in request.config.getoption("markexpr")
+    code, report, output = run_demo(tmp_path, *(SHORT if is_short else ()))
     assert set(report["teams"]) == {"sum", "max"}
     for figures in report["teams"].values():
-        assert figures["steps"] == 6
         assert figures["openai_call_ok"]
         assert figures["response_digest"] == figures["deployed_digest"]
         assert figures["charged_microusd"] > 0
@@ -44,12 +47,8 @@ def test_two_teams_go_from_push_to_a_billed_adapter(tmp_path: Path) -> None:
     assert report["ledger_entries_count"] > 0
     assert len(report["trainer_pids"]) == 1
     assert report["base_weights_sha256"]["before"] == report["base_weights_sha256"]["after"]
-
-
-@pytest.mark.heavy
-@pytest.mark.timeout(1800)
-def test_every_gate_of_the_demo_holds(tmp_path: Path) -> None:
-    code, report, output = run_demo(tmp_path)
-    assert code == 0, output[-4000:]
-    assert "every gate holds" in output
-    assert all(figures["adapter_eval"] > figures["base_eval"] + 0.3 for figures in report["teams"].values())
+    if is_short:
+        assert {figures["steps"] for figures in report["teams"].values()} == {6}
+    else:
+        assert code == 0 and "every gate holds" in output, output[-4000:]
+        assert all(figures["adapter_eval"] > figures["base_eval"] + 0.3 for figures in report["teams"].values())

@@ -67,7 +67,7 @@ function Webhooks({ rows, shownId, onShow, onSecret, onChange }: Listed) {
           <button type="button" className="button slim" aria-pressed={row.id === shownId} onClick={() => onShow(row.id === shownId ? undefined : row.id)}>Deliveries</button>
           <Switch webhook={row} onDone={onChange} />
           <Rotate webhook={row} onSecret={onSecret} />
-          <Delete webhook={row} onDone={onChange} />
+          <Delete webhook={row} onBegin={() => row.id === shownId && onShow(undefined)} onDone={onChange} />
         </span>
       ),
     },
@@ -101,10 +101,14 @@ function Rotate({ webhook, onSecret }: { webhook: Webhook; onSecret: (answer: We
   );
 }
 
-function Delete({ webhook, onDone }: { webhook: Webhook; onDone: () => void }) {
+/** `onBegin` closes what asks again and again about a webhook that is about to be gone. */
+function Delete({ webhook, onBegin, onDone }: { webhook: Webhook; onBegin: () => void; onDone: () => void }) {
   const say = useToast();
   const remove = useAction(
-    () => api.delete("/api/v1/webhooks/{webhook_id}", { path: { webhook_id: webhook.id } }),
+    () => {
+      onBegin();
+      return api.delete("/api/v1/webhooks/{webhook_id}", { path: { webhook_id: webhook.id } });
+    },
     () => {
       say("The webhook is deleted.");
       onDone();
