@@ -49,8 +49,9 @@ interval = 1
 [adapters]
 interval = 1
 """
+# It is stopped and restarted at work, and must not end before.
 WHOLE_TOML = """
-max_steps = 2
+max_steps = 60
 [model]
 name = "tiny"
 [trainer.model.lora]
