@@ -37,7 +37,7 @@ model = "tiny"
 max_steps = 5
 batch_size = 32
 rollouts_per_example = 8
-learning_rate = 2e-3
+learning_rate = 1e-3
 lora_rank = 8
 checkpoint_id = "{checkpoint}"
 [sampling]
@@ -48,7 +48,7 @@ id = "{environment}"
 PUPIL = """
 name = "pupil"
 model = "tiny"
-max_steps = 8
+max_steps = 20
 batch_size = 32
 rollouts_per_example = 1
 max_off_policy_steps = 2
@@ -135,16 +135,17 @@ def test_rows_then_rewards_then_a_teacher(course: Course) -> None:
     rewarded = course.finished(REWARDED, checkpoint=checkpoint)
     rewards = course.curve(rewarded, "reward")
     assert rewards[0] > 0.5, f"the base model reaches a quarter; what was taught is not there: {rewards}"
-    assert fmean(rewards[-2:]) > rewards[0] - 0.1, rewards
+    assert fmean(rewards[1:]) > 0.5, f"training by rewards has unlearnt it: {rewards}"
 
     pupil = course.finished(PUPIL, teacher=course.adapter(rewarded))
     followed = course.curve(pupil, "reward")
-    assert followed[0] < rewards[0] and fmean(followed[-2:]) > followed[0] + 0.2, followed
+    assert fmean(followed[:2]) < 0.5 and fmean(followed[-5:]) > fmean(followed[:2]) + 0.2, followed
 
     served = course.adapter(pupil)
     course.prime("deployments", "create", served)
-    answer = course.answer(served, "3+4?")
-    assert answer["choices"][0]["message"]["content"] == "sum 7" and answer["system_fingerprint"], answer
+    answers = {x: course.answer(served, f"{x}+4?") for x in range(1, 10)}
+    right = [x for x, answer in answers.items() if answer["choices"][0]["message"]["content"] == f"sum {x + 4}"]
+    assert len(right) >= 5 and all(answer["system_fingerprint"] for answer in answers.values()), answers
 
 
 def test_rows_that_the_model_cannot_take_are_told_within_a_minute(course: Course) -> None:
