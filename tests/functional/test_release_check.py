@@ -99,6 +99,24 @@ async def test_a_release_whose_reward_raises_gets_a_red_one_with_the_place(tmp_p
     assert verdict.summary == "all 3 sample rollouts failed alike: KeyError: 'k' at digits/__init__.py:9"
 
 
+async def test_a_release_that_trains_nobody_is_green_and_for_evaluations_alone(tmp_path: Path):
+    async def watch(asked, runner):
+        end = await answer(asked, runner)
+        return end.model_copy(update={"traces": [trace.model_copy(update={"trainable": False}) for trace in end.traces]})
+
+    plays = HarnessFit(harness="rootstock-chat", evaluate=True, train=True)
+    async with world(release_spec(), tmp_path, watch) as place:
+        place.runner.inspection = Inspection(splits=[SplitSeen(checked=[0, 1, 2])], needs=Needs(harnesses=[plays]))
+        verdict = (await attempt(place)).verdict
+    assert verdict is not None and verdict.ok, verdict
+    assert verdict.summary == "loads, lists 50 tasks and plays 3 rollouts; no agent of it is trained: it is for evaluations alone"
+    assert [(sample.state, sample.reward) for sample in verdict.samples] == [("ok", 1.0)] * 3
+    seen = verdict.compatibility
+    assert seen is not None and (seen.agents, seen.trained_agents) == (["agent"], [])
+    (fit,) = seen.needs.harnesses
+    assert (fit.evaluate, fit.train, fit.reason) == (True, False, "no agent of it is trained: it is for evaluations alone")
+
+
 async def test_a_game_that_ends_before_all_its_agents_speak_passes_and_one_in_which_none_speaks_does_not(tmp_path: Path):
     silent = TraceReport(trace_id="silent", agent="second", state="ok", reward=1.0)
 

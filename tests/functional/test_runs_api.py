@@ -7,7 +7,7 @@ import pytest
 from controlplane.billing.services import record_usage
 from controlplane.core.models import OutboxMessage
 from controlplane.core.tenancy import acting_as_system
-from controlplane.hub.models import Badge
+from controlplane.hub.models import Badge, Release
 from controlplane.runs.lifecycle import explain_waiting
 from controlplane.runs.models import Run, RunMetric
 from tests.factories.runs import fresh, fund, lease_run, make_funded_member, make_pool, make_release, make_run, run_body
@@ -167,6 +167,21 @@ def test_a_release_that_failed_its_check_is_refused_unless_forced(client, ann):
     assert "line 3" in refused.json()["detail"]
     assert client.post(f"{RUNS}?force=true", body).status_code == 200
     assert client.post(RUNS, body | {"run_config": {"force": True}}).status_code == 200
+
+
+def test_a_release_that_trains_nobody_is_evaluated_and_refused_as_training_by_field(client, ann):
+    release, watched = make_release(ann, "rules"), make_release(ann, "watched")
+    seen = {"agents": ["judge"], "trained_agents": [], "turns": 1, "calls_tools": False}
+    with acting_as_system():
+        Release.objects.filter(id=watched.id).update(verdict={"ok": True, "summary": "plays", "compatibility": seen})
+    both = run_body(release, environments=[{"id": "rules"}, {"id": "watched"}])
+    refused = client.post(RUNS, both)
+    assert refused_fields(refused) == ["body.environments.1.id"]
+    assert refused.json()["code"] == "not_trainable" and "watched@0.1.0" in refused.json()["detail"][0]["msg"]
+    assert client.post(RUNS, run_body(release, eval={"environments": [{"id": "watched"}]})).status_code == 200
+    assert client.post(f"{RUNS}?force=true", both).status_code == 200
+    wanted = {"environment_ids": ["watched"], "inference_model": "tiny", "eval_config": {}}
+    assert client.post("/api/v1/hosted-evaluations", wanted).status_code == 200
 
 
 def test_an_empty_wallet_starts_nothing(client_of, pool):

@@ -18,6 +18,8 @@ INSPECTED_TASKS = 8
 ROW_BYTES_MAX = 8 << 20
 """Of one task's data as JSON: it travels with each rollout, and a model call is half as large again at most."""
 LIST_MAX = 64
+UNTRAINED = "no agent of it is trained: it is for evaluations alone"
+"""Why an environment that plays cannot be trained on."""
 MESSAGES_MAX = 16
 MESSAGE_CHARS = 2_000
 
@@ -54,7 +56,7 @@ class HarnessFit(Wire):
     evaluate: bool
     train: bool
     reason: Text = ""
-    """Why not."""
+    """Why not, of the first thing that it cannot."""
 
 
 class Needs(Wire):

@@ -15,7 +15,7 @@ from trainer.contracts.catalogue import model_folder
 from trainer.contracts.events import FailureCode
 from trainer.contracts.interfaces import Interface
 from trainer.contracts.internal import LOCK_MAX_CHARACTERS, Compatibility, Finish, ReleaseVerdict
-from trainer.contracts.release_checks import Inspection, InspectionRequest, Needs, spread
+from trainer.contracts.release_checks import UNTRAINED, HarnessFit, Inspection, InspectionRequest, Needs, spread
 from trainer.contracts.rollouts import MODEL_SOCKET, RunnerLimits, TenantError
 from trainer.orchestrator.attempt.endings import AttemptOver, failed
 from trainer.orchestrator.engines.canned import DIGEST, CannedEngine
@@ -139,10 +139,14 @@ def _settled(environment: Environment, inspection: Inspection, samples: list[Sam
     if failure := failure_of(samples):
         error = next((sample.error for sample in samples if not sample.is_good), None)
         return _finding(environment, failure, error=error, **seen)
-    count = environment.tasks.count
+    return _finding(environment, _praise(environment.tasks.count, samples), ok=True, **seen)
+
+
+def _praise(count: int | None, samples: list[Sample]) -> str:
     known = "tasks without a known end" if count is None else f"{count} tasks"
     played = "a rollout" if len(samples) == 1 else f"{len(samples)} rollouts"
-    return _finding(environment, f"loads, lists {known} and plays {played}", ok=True, **seen)
+    is_trained = any(report.trainable for sample in samples for report in sample.end.traces)
+    return f"loads, lists {known} and plays {played}" + ("" if is_trained else f"; {UNTRAINED}")
 
 
 def _finding(environment: Environment, summary: str, *, ok: bool = False, **seen: Any) -> Finding:
@@ -173,7 +177,7 @@ def _compatibility(finding: Finding) -> Compatibility | None:
         return None
     reports = [report for sample in finding.samples for report in sample.end.traces]
     trained = sorted({report.agent for report in reports if report.trainable})
-    fits = [fit if number else fit.model_copy(update={"train": bool(trained)}) for number, fit in enumerate(needs.harnesses)]
+    fits = [fit if number or trained else _untrained(fit, has_played=bool(reports)) for number, fit in enumerate(needs.harnesses)]
     return Compatibility(
         interface=finding.interface,
         agents=sorted({report.agent for report in reports}),
@@ -183,6 +187,12 @@ def _compatibility(finding: Finding) -> Compatibility | None:
         group_rewards=list(finding.group_rewards),
         needs=needs.model_copy(update={"harnesses": fits}),
     )
+
+
+def _untrained(fit: HarnessFit, *, has_played: bool) -> HarnessFit:
+    """The harness that plays it, of an environment in which no agent was seen to be trained."""
+    why = UNTRAINED if has_played else "no rollout was played, and none has shown an agent that is trained"
+    return fit.model_copy(update={"train": False, "reason": fit.reason or why})
 
 
 def _needs_of_broken(finding: Finding) -> Needs | None:

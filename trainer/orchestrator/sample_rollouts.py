@@ -77,8 +77,10 @@ async def _play(place: Workplace, environment: Environment, task: int) -> Sample
 
 
 def _with_tokens(outcome: RolloutOutcome) -> RolloutOutcome:
-    """A run wants tokens of each agent that it trains. Here one will do: a canned model may end a game before all are asked."""
-    if outcome.state != "ok" or any(call.token_ids for trace in outcome.traces for call in trace.calls):
+    """A run wants tokens of each agent that it trains. Here one will do: a canned model may end a game before all are asked.
+    Where nobody is trained, none is wanted."""
+    is_trained = any(trace.report.trainable for trace in outcome.traces)
+    if outcome.state != "ok" or not is_trained or any(call.token_ids for trace in outcome.traces for call in trace.calls):
         return outcome
     return replace(outcome, state="failed", reward=None, error="no sampled token was recorded: there is nothing to train on")
 

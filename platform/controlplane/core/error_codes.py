@@ -70,6 +70,7 @@ CODES: Final[dict[str, Code]] = {
     "stale_lease": Code((409,), "A newer attempt holds the lease. Leased processes alone see it.", "Stop."),
     "too_large": Code((413,), "The body or the file is too large.", "Send less; `detail` names the limit."),
     "unsupported_media_type": Code((415,), "The body is no JSON.", "Send `Content-Type: application/json`."),
+    "not_trainable": Code((422,), "The environment trains none of its agents.", "Evaluate models on it, or force the run."),
     "invalid": Code(
         (422,), "Fields are unknown, malformed or out of range; `detail` lists each with its place.", "Correct them."
     ),

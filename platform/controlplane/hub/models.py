@@ -178,6 +178,12 @@ class Release(TenantModel):
             GinIndex(fields=["depends_on"], name="release_by_dependency"),
         )
 
+    @property
+    def is_for_evaluations_alone(self) -> bool:
+        """Whether its check saw agents play, and none that is trained."""
+        seen = (self.verdict or {}).get("compatibility") or {}
+        return bool(seen.get("agents")) and not seen.get("trained_agents")
+
     def __str__(self) -> str:
         return f"{self.environment_id}@{self.version} ({self.badge})"
 

@@ -6,7 +6,7 @@ Knows the catalogue and the doors of other apps. Writes nothing.
 from dataclasses import dataclass, field
 from typing import Any
 
-from controlplane.core.errors import Invalid
+from controlplane.core.errors import FieldProblem, Invalid
 from controlplane.hub.access import resolve_release
 from controlplane.hub.models import Release
 from controlplane.hub.queries import release_spec
@@ -25,6 +25,7 @@ from controlplane.runs.teachers import check_teaching, resolve_teachers
 from controlplane.teams.actors import Actor
 from trainer.contracts.base import new_id
 from trainer.contracts.catalogue import load_catalogue
+from trainer.contracts.release_checks import UNTRAINED
 from trainer.contracts.run_config import EnvironmentRef, RunConfig
 
 Location = tuple[str | int, ...]
@@ -72,11 +73,27 @@ def check_model(name: str, loc: Location) -> Pool:
 def _pin_environments(actor: Actor, request: RunRequest) -> tuple[RunConfig, list[str]]:
     config, forced = request.config, request.is_forced
     training = [pin_environment(actor, ref, forced=forced) for ref in config.environments]
+    if not forced:
+        _refuse_untrained([release for _, release in training])
     evaluated = [pin_environment(actor, ref, forced=forced) for ref in (config.eval.environments if config.eval else [])]
     pinned = {"environments": [ref for ref, _ in training], "name": config.name or _default_name(config, training)}
     if config.eval:
         pinned["eval"] = config.eval.model_copy(update={"environments": [ref for ref, _ in evaluated]})
     return config.model_copy(update=pinned), [release.pk for _, release in (*training, *evaluated)]
+
+
+def _refuse_untrained(releases: list[Release]) -> None:
+    """Raises Invalid naming the environments that are for evaluations alone, as far as their checks could see."""
+    problems = [
+        FieldProblem(("body", "environments", index, "id"), f"{release.environment.slug}@{release.version}: {UNTRAINED}")
+        for index, release in enumerate(releases)
+        if release.is_for_evaluations_alone
+    ]
+    if problems:
+        hint = "Its check saw every agent that played. Evaluate models on it, or force the run if it trains others."
+        refused = Invalid(problems[0].loc, problems[0].msg, code="not_trainable", hint=hint)
+        refused.problems = problems
+        raise refused
 
 
 def pin_environment(actor: Actor, ref: EnvironmentRef, *, forced: bool) -> tuple[EnvironmentRef, Release]:

@@ -84,9 +84,10 @@ def _interface(seen: dict[str, Any]) -> str | None:
 
 
 def _harness(fit: dict[str, Any]) -> str:
-    """`rootstock-chat: evaluate, train`, `codex: needs a container`"""
-    can = [what for what in ("evaluate", "train") if fit[what]]
-    return f"{fit['harness']}: {', '.join(can) or fit['reason']}"
+    """`rootstock-chat: evaluate, train`, `own: evaluate (no agent of it is trained)`, `codex: needs a container`"""
+    can = ", ".join(what for what in ("evaluate", "train") if fit[what])
+    reason = f" ({fit['reason']})" if can and fit["reason"] else fit["reason"]
+    return f"{fit['harness']}: {can}{reason}"
 
 
 def check(ctx: typer.Context, environment: EnvironmentArgument, output: OutputOption = OutputFormat.TABLE) -> None:

@@ -46,7 +46,7 @@ def start(
         list[str] | None, typer.Option("--env-var", "-e", help="Secret KEY=VALUE, or KEY from this shell.")
     ] = None,
     env_file: Annotated[list[Path] | None, typer.Option("--env-file", help="File of KEY=VALUE secrets.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Run on a release that failed its check.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Run on a release that failed its check or trains no agent.")] = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
     """Start a run. Any field can be set behind the file: --max_steps 20 --env.0.args.low 1"""

@@ -41,6 +41,14 @@ def test_a_green_release_shows_its_rollouts_and_its_needs(server):
     assert "rootstock-chat: evaluate, train, codex: needs a container" in text
 
 
+def test_a_release_that_trains_nobody_says_so_of_its_harness(server):
+    fit = {"harness": "own", "evaluate": True, "train": False, "reason": "no agent of it is trained"}
+    alone = {**SEEN, "trained_agents": [], "needs": NEEDS | {"harnesses": [fit]}}
+    text = shown(server, {"ok": True, "summary": "good", "compatibility": alone})
+    assert "good for evaluation alone: no agent of it is trained" in text
+    assert "own: evaluate (no agent of it is trained)" in text
+
+
 def test_a_red_release_names_task_and_field(server):
     problem = {"split": "eval", "task": 7, "field": "prompt", "message": "is empty"}
     failed = SAMPLE | {"task": 3, "state": "failed", "error": "KeyError: 'k'"}

@@ -4,6 +4,8 @@ Knows the outcome rule. Refuses to trust the runner: it shares its process with 
 only where the proxy saw it, and a reward counts only beside recorded calls of the rollout's own policy version.
 """
 
+from collections.abc import Sequence
+
 from trainer.contracts.rollouts import RolloutEnd, TenantError, TraceReport
 from trainer.orchestrator.proxy.sessions import Session, SessionBook
 from trainer.orchestrator.rollouts.rollout import RolloutOutcome, RolloutState, Trace
@@ -27,11 +29,12 @@ def judge(
         return _outcome("infrastructure", end, traces, error=broken)
     if end.state != "ok":
         return _outcome(end.state, end, traces, error=_first_error(end))
-    learners = [trace for trace in traces if trace.report.trainable]
-    problem = _unfit(learners, engine_name=engine_name, needs_tokens=needs_tokens)
+    scored = _scored(traces, needs_tokens=needs_tokens)
+    problem = _unfit(scored, engine_name=engine_name, needs_tokens=needs_tokens)
     if problem is not None:
         return _outcome("failed", end, traces, error=problem)
-    return _outcome("ok", end, traces, reward=sum(trace.report.reward or 0.0 for trace in learners) / len(learners))
+    reward = sum(trace.report.reward or 0.0 for trace in scored) / len(scored)
+    return _outcome("ok", end, traces, reward=reward, main=scored[0].report)
 
 
 def _trace(report: TraceReport, session: Session | None) -> Trace:
@@ -40,6 +43,15 @@ def _trace(report: TraceReport, session: Session | None) -> Trace:
     if any(call.seat for call in calls):
         report = report.model_copy(update={"trainable": False})
     return Trace(report, calls)
+
+
+def _scored(traces: Sequence[Trace], *, needs_tokens: bool) -> list[Trace]:
+    """Whose rewards are the rollout's: the learners'. An environment that trains none of its agents is good for evaluations, and
+    there those count that the policy played."""
+    learners = [trace for trace in traces if trace.report.trainable]
+    if learners or needs_tokens:
+        return learners
+    return [trace for trace in traces if trace.calls and not any(call.seat for call in trace.calls)]
 
 
 def lost(state: RolloutState, error: str) -> RolloutOutcome:
@@ -66,11 +78,12 @@ def _seen_failure(sessions: list[Session], end: RolloutEnd, *, engine_was_away: 
     return broken
 
 
-def _unfit(learners: list[Trace], *, engine_name: str, needs_tokens: bool) -> str | None:
+def _unfit(scored: list[Trace], *, engine_name: str, needs_tokens: bool) -> str | None:
     """Why a rollout that calls itself good cannot be used, or None."""
-    if not learners:
-        return "the environment returned no trainable trace"
-    for trace in learners:
+    if not scored:
+        wanted = "trainable trace" if needs_tokens else "trace in which the policy spoke"
+        return f"the environment returned no {wanted}"
+    for trace in scored:
         if trace.report.state != "ok" or trace.report.reward is None:
             return f"trace {trace.report.trace_id} has no reward (state {trace.report.state})"
         other = next((call.engine_name for call in trace.calls if call.engine_name != engine_name), None)
@@ -88,8 +101,11 @@ def _outcome(
     *,
     reward: float | None = None,
     error: str | None = None,
+    main: TraceReport | None = None,
 ) -> RolloutOutcome:
-    main = next((trace.report for trace in traces if trace.report.trainable), traces[0].report if traces else None)
+    """`main` is shown for the rollout; where none is named, the first learner's or else the first."""
+    reports = [trace.report for trace in traces]
+    main = main or next((report for report in reports if report.trainable), reports[0] if reports else None)
     return RolloutOutcome(
         state=state,
         reward=reward,

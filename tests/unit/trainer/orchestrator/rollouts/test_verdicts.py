@@ -66,6 +66,27 @@ def test_an_evaluation_may_use_the_chat_route_alone():
     assert judge(end(), book(chat), environment="e", engine_name="tiny", needs_tokens=False).state == "ok"
 
 
+def test_where_nobody_is_trained_an_evaluation_counts_whom_the_policy_played_and_a_run_learns_from_none():
+    played, foreign = make_call(engine_name="tiny"), make_call((), (), engine_name="caller.v9", route="chat", seat="user")
+    claims = [
+        TraceReport(trace_id=name, agent=name, trainable=False, state="ok", reward=reward)
+        for name, reward in (("user", 7.0), ("silent", 9.0), ("judge", 0.5))
+    ]
+
+    def told(*, heard=(("user", foreign), ("judge", played)), **options):
+        sessions = SessionBook()
+        for name, call in heard:
+            session = sessions.enter("e", name, 0.0)
+            session.calls, session.live = [call], 0
+        return judge(RolloutEnd(state="ok", traces=claims), sessions, environment="e", engine_name="tiny", **options)
+
+    outcome = told(needs_tokens=False)
+    assert (outcome.state, outcome.reward) == ("ok", 0.5)
+    assert (told().state, told().error) == ("failed", "the environment returned no trainable trace")
+    unasked = told(heard=[("user", foreign)], needs_tokens=False)
+    assert (unasked.state, unasked.error) == ("failed", "the environment returned no trace in which the policy spoke")
+
+
 def test_a_trace_in_which_another_model_spoke_is_no_learner_whatever_the_runner_says():
     sessions = book(CALL)
     user = make_call((), (), engine_name="caller.v9", route="chat", seat="user")
