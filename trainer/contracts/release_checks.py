@@ -40,9 +40,11 @@ class TaskProblem(Wire):
 
 
 class SplitSeen(Wire):
-    """A value of the setting `split` of the taskset's configuration, or the whole taskset where it has no such setting."""
+    """A value of the setting `split` or `dataset_split` of a taskset's configuration; the whole taskset where it has neither."""
 
     name: Name = ""
+    open_setting: Name = ""
+    """That setting, where it takes any text: only the configured value was looked at, and what others there are is unknown."""
     tasks_count: int | None = None
     """None for one without a known end."""
     checked: Annotated[list[int], Field(max_length=LIST_MAX)]

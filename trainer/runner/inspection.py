@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from itertools import islice
-from typing import Any, Literal, get_args, get_origin
+from typing import Any
 
 import verifiers.v1 as vf
 from verifiers.v1.runtimes import SubprocessConfig, provision_runtime
@@ -30,6 +30,7 @@ from trainer.contracts.rollouts import TEXT_MAX
 from trainer.runner.environment import Environment
 from trainer.runner.faults import clean, from_exception
 from trainer.runner.needs import needs_of, unmet_needs
+from trainer.runner.splits import Split, splits_of
 
 READ_MAX = 20_000
 """Tasks of a split that are read on the way to its last one."""
@@ -41,41 +42,29 @@ _SHOWN_CHARS = 80
 async def inspect(environment: Environment, asked: InspectionRequest) -> Inspection:
     """All splits of a ready environment, the configured one first."""
     splits, problems = [], []
-    for name, taskset in _splits(environment.env.taskset):
-        seen, found = await _inspected(name, taskset, asked.tasks_per_split, environment)
+    configured = environment.env.taskset
+    for split in splits_of(configured.config):
+        taskset = load_taskset(configured.config.model_copy(update=split.changes)) if split.changes else configured
+        seen, found = await _inspected(split, taskset, asked.tasks_per_split, environment)
         splits.append(seen)
         problems += found
     needs = await asyncio.to_thread(needs_of, environment)
     return Inspection(splits=splits, problems=problems[:LIST_MAX], needs=needs)
 
 
-def _splits(taskset: vf.Taskset) -> Iterator[tuple[str, vf.Taskset]]:
-    """The taskset itself, and it again for each other value that its configuration's `split` may have."""
-    field = type(taskset.config).model_fields.get("split")
-    if field is None:
-        yield "", taskset
-        return
-    configured = str(taskset.config.split)
-    yield configured, taskset
-    if get_origin(field.annotation) is Literal:
-        for value in get_args(field.annotation)[:LIST_MAX]:
-            if str(value) != configured:
-                yield str(value), load_taskset(taskset.config.model_copy(update={"split": value}))
-
-
 async def _inspected(
-    name: str, taskset: vf.Taskset, wanted: int, environment: Environment
+    split: Split, taskset: vf.Taskset, wanted: int, environment: Environment
 ) -> tuple[SplitSeen, list[TaskProblem]]:
-    name, most = clean(name, 128), READ_MAX if taskset.bounded else READ_OF_ENDLESS_MAX
+    name, most = clean(split.name, 128), READ_MAX if taskset.bounded else READ_OF_ENDLESS_MAX
     tasks: list[vf.Task] = []
     try:
         await asyncio.to_thread(_read_into, tasks, taskset, most + 1)
     except Exception as error:  # Taskset.load is the tenant's
         problem = _problem(name, len(tasks), "load", _words(error))
-        return SplitSeen(name=name, checked=[]), [problem]
+        return SplitSeen(name=name, open_setting=split.open_setting, checked=[]), [problem]
     count = len(tasks) if len(tasks) <= most else None
     picked = spread(min(len(tasks), most), wanted)
-    seen = SplitSeen(name=name, tasks_count=count, checked=picked)
+    seen = SplitSeen(name=name, open_setting=split.open_setting, tasks_count=count, checked=picked)
     if not picked:
         return seen, [_problem(name, 0, "load", "the split has no tasks")]
     problems = await asyncio.to_thread(_again, name, taskset, {index: tasks[index] for index in picked})

@@ -29,9 +29,10 @@ def status(ctx: typer.Context, environment: EnvironmentArgument, output: OutputO
 
 
 def _split(split: dict[str, Any]) -> str:
-    """`eval: 8 of 200`"""
+    """`eval: 8 of 200`, `train: 8 of 200 (other values of dataset_split are unknown)`"""
     count = "an endless number" if split["tasks_count"] is None else split["tasks_count"]
-    return f"{split['name'] + ': ' if split['name'] else ''}{len(split['checked'])} of {count}"
+    unknown = f" (other values of {split['open_setting']} are unknown)" if split.get("open_setting") else ""
+    return f"{split['name'] + ': ' if split['name'] else ''}{len(split['checked'])} of {count}{unknown}"
 
 
 def _problem(problem: dict[str, Any]) -> str:

@@ -32,9 +32,12 @@ def shown(server: StubServer, verdict: dict) -> str:
 
 
 def test_a_green_release_shows_its_rollouts_and_its_needs(server):
-    splits = [{"name": "eval", "tasks_count": 200, "checked": [0, 99, 199]}, {"name": "", "tasks_count": None, "checked": [0]}]
+    splits = [
+        {"name": "eval", "tasks_count": 200, "checked": [0, 99, 199], "open_setting": "dataset_split"},
+        {"name": "", "tasks_count": None, "checked": [0]},
+    ]
     text = shown(server, {"ok": True, "summary": "good", "splits": splits, "samples": [SAMPLE], "compatibility": SEEN})
-    assert "eval: 3 of 200, 1 of an endless number" in text
+    assert "eval: 3 of 200 (other values of dataset_split are unknown), 1 of an endless number" in text
     assert "rollout of task 0 reward 0.5, 1 turn" in text
     assert "needs nothing beyond a sandbox" in text
     assert "calc_add" in text

@@ -25,7 +25,10 @@ def masked_inspection(redactor: Redactor, inspection: Inspection) -> Inspection:
         return inspection
     needs = inspection.needs
     needs = needs.model_copy(update={name: redactor.document(getattr(needs, name)) for name in ("tools", "skills")})
-    splits = [split.model_copy(update={"name": redactor.text(split.name)}) for split in inspection.splits]
+    splits = [
+        split.model_copy(update={name: redactor.text(getattr(split, name)) for name in ("name", "open_setting")})
+        for split in inspection.splits
+    ]
     problems = [
         problem.model_copy(update={name: redactor.text(getattr(problem, name)) for name in ("split", "field", "message")})
         for problem in inspection.problems

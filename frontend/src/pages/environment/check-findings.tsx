@@ -4,9 +4,10 @@ import { Card } from "../../design/card";
 import { ratio } from "../../design/format";
 import { type Column, Table } from "../../design/table";
 
-/** `eval: 8 of 200` */
+/** `eval: 8 of 200`, `train: 8 of 200 (other values of dataset_split are unknown)` */
 export function lookedAt(split: SplitSeen): string {
-  return `${split.name ? `${split.name}: ` : ""}${split.checked.length} of ${split.tasks_count ?? "an endless number"}`;
+  const unknown = split.open_setting ? ` (other values of ${split.open_setting} are unknown)` : "";
+  return `${split.name ? `${split.name}: ` : ""}${split.checked.length} of ${split.tasks_count ?? "an endless number"}${unknown}`;
 }
 
 const PROBLEM_COLUMNS: Column<TaskProblem>[] = [
