@@ -6,6 +6,7 @@ gets past `load`: the environment is then broken, with the module and line that 
 
 import asyncio
 import logging
+from abc import ABC, abstractmethod
 from contextlib import AsyncExitStack
 from typing import Literal
 
@@ -15,7 +16,7 @@ from trainer.runner.faults import from_exception
 log = logging.getLogger(__name__)
 
 
-class LoadedEnvironment:
+class LoadedEnvironment(ABC):
     """`status` is loading, then ready or broken for good."""
 
     def __init__(self, config: RunnerConfig) -> None:
@@ -40,11 +41,11 @@ class LoadedEnvironment:
             log.error("the environment does not load", exc_info=error)
             self._break(from_exception(error))
 
+    @abstractmethod
     def _construct(self) -> None:
         """Import, make, and read one task."""
-        raise NotImplementedError
 
-    async def _serve(self, stack: AsyncExitStack) -> None:
+    async def _serve(self, stack: AsyncExitStack) -> None:  # noqa: B027 (not every interface shares something)
         """Start what rollouts share, if anything."""
 
     def _break(self, error: TenantError) -> None:
