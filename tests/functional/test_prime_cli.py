@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,13 +14,15 @@ from typer.testing import CliRunner
 
 from controlplane.core.clock import now
 from controlplane.core.tenancy import acting_for
+from controlplane.hub.models import Visibility
 from controlplane.runs.models import Run, RunEvent
 from controlplane.runs.services import stop_run
 from primecli.app import app
-from tests.factories.releases import GREEN, RED
+from tests.factories.releases import GREEN, RED, make_release
 from tests.factories.runs import make_funded_member, make_pool, make_run
+from tests.factories.teams import Member, make_member
 from tests.fixtures.places import REPOSITORY
-from trainer.contracts.internal import ReleaseVerdict
+from trainer.contracts.internal import Compatibility, ReleaseVerdict
 from trainer.contracts.packages import tree_hash
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("broker")]
@@ -27,6 +30,9 @@ DEADLINE_S = 60.0
 LINES = 1500
 """More than a log's tail shows at once."""
 EXAMPLE = REPOSITORY / "examples" / "environments" / "digit_sum"
+SEEN = Compatibility(agents=["judge", "player"], trained_agents=["player"], turns=1, calls_tools=False)
+MODELS = {"small": [], "large": ["--public"]}
+"""Two models of other makers, and how their results are pushed."""
 
 
 class Prime:
@@ -69,6 +75,21 @@ def person(origin, tmp_path):
         return prime
 
     return sign_up
+
+
+def keyed(member: Member, origin: str, tmp_path: Path) -> Prime:
+    """The command line of somebody who has a key already."""
+    prime = Prime(tmp_path / member.slug, origin)
+    prime.environ |= {"PRIME_API_KEY": member.key}
+    return prime
+
+
+def results(folder: Path, model: str) -> Path:
+    """A folder as verifiers writes it: one sample of ada/digit-sum, half right."""
+    folder.mkdir()
+    (folder / "metadata.json").write_text(json.dumps({"env_id": "ada/digit-sum", "model": model}))
+    (folder / "results.jsonl").write_text('{"example_id": 0, "reward": 0.5}\n')
+    return folder
 
 
 @pytest.fixture
@@ -223,6 +244,26 @@ def test_a_dataset_is_pushed_listed_and_shown_with_its_report(person, tmp_path):
     assert ada.json("datasets", "list")["datasets"] == []
 
 
+def test_a_published_evaluation_stands_in_everybodys_table_of_its_environment(origin, tmp_path):
+    member = make_member("ada")
+    ada, eve = keyed(member, origin, tmp_path), keyed(make_member("eve"), origin, tmp_path)
+    make_release(member, visibility=Visibility.PUBLIC, verdict=GREEN.model_copy(update={"compatibility": SEEN}))
+    made = {model: ada.json("eval", "push", str(results(tmp_path / model, model)), *more) for model, more in MODELS.items()}
+
+    def ranked(text: str) -> list[str]:
+        return [model for model in MODELS if re.search(rf"^{model} +ada +0.5 ", text, re.M)]
+
+    assert ranked(ada("env", "info", "ada/digit-sum")) == ["small", "large"]
+    assert ranked(eve("env", "info", "ada/digit-sum")) == ["large"]
+    ada("eval", "publish", made["small"]["evaluation_id"], "-y")
+    ada("eval", "publish", made["large"]["evaluation_id"], "--take-back")
+    told = eve("env", "info", "ada/digit-sum")
+    assert ranked(told) == ["small"]
+    facts = dict(re.findall(r"^([a-z ]+?)  +(.+?) *$", told, re.M))
+    assert facts["environment"] == "ada/digit-sum" and facts["badge"] == "GREEN" and facts["visibility"] == "public"
+    assert facts["good for"] == "evaluation and training" and facts["agents"] == "judge, player"
+
+
 @pytest.mark.parametrize("words", [("train", "{config}", "-y"), ("eval", "run", "ada/sums", "-m", "tiny")])
 def test_a_job_with_an_empty_wallet_ends_with_an_exit_code_of_its_own(person, tmp_path, words):
     """CASES 40(f): a pipeline that cannot pay is red, and says why."""
@@ -238,8 +279,7 @@ def test_a_log_longer_than_any_window_is_followed_without_gap_or_repeat(origin, 
     """CASES 40(g), from the table to the terminal."""
     make_pool()
     member = make_funded_member("ada")
-    prime = Prime(tmp_path / "ada", origin)
-    prime.environ |= {"PRIME_API_KEY": member.key}
+    prime = keyed(member, origin, tmp_path)
     run = make_run(member)
     with acting_for(member.team_id):
         first = run.events_count + 1

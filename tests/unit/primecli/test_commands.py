@@ -310,6 +310,24 @@ class TestEval:
         assert "custom_secrets" not in server.body()["eval_config"]
         assert server.run(*options, "--price-input", "1", THEIR_KEY="sk-1").exit_code == 2
 
+    def test_publishing_asks_first_and_taking_back_does_not(self, server):
+        server.routes["PUT", "/api/v1/evaluations/ceval"] = {"evaluation_id": "ceval", "is_public": True}
+        asked = server.run("eval", "publish", "ceval")
+        assert asked.exit_code == 1 and "everybody who may see its environment?" in asked.stderr
+        assert server.requests == [], "nobody said yes"
+        done = server.run("eval", "publish", "ceval", "-y", "-o", "json")
+        assert json.loads(done.stdout) == {"evaluation_id": "ceval", "is_public": True}
+        assert server.body() == {"is_public": True} and "is seen by everybody" in done.stderr
+        back = server.run("eval", "publish", "ceval", "--take-back")
+        assert back.exit_code == 0 and server.body() == {"is_public": False}
+        assert "is seen by the team alone" in back.stderr and "/evaluations/ceval" in back.stderr
+
+    @pytest.mark.parametrize(("option", "sent"), [((), None), (("--public",), True)])
+    def test_a_hosted_one_is_published_from_its_start_only_if_asked(self, server, option, sent):
+        server.routes["POST", "/api/v1/hosted-evaluations"] = {"evaluation_id": "ceval"}
+        assert server.run("eval", "run", "ada/x", "-m", "tiny", *option).exit_code == 0
+        assert server.body().get("is_public") is sent
+
     def test_arguments_that_are_no_object_are_refused(self, server):
         assert server.run("eval", "run", "ada/x", "-m", "tiny", "--env-args", "[1]").exit_code == 2
 

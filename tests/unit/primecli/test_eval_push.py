@@ -59,6 +59,12 @@ def test_a_folder_becomes_an_evaluation_and_each_sample_says_which_it_is(hub, fo
     assert "line 3 is left out: not JSON" in done.stderr and "/evaluations/ceval" in done.stderr
 
 
+@pytest.mark.parametrize(("option", "is_public"), [((), False), (("--public",), True)])
+def test_it_is_the_teams_unless_it_is_said_to_be_everybodys(hub, folder, option, is_public):
+    assert hub.run("eval", "push", str(folder), *option).exit_code == 0
+    assert sent(hub, "/evaluations/")[0]["is_public"] is is_public
+
+
 def test_what_is_there_is_not_pushed_again_and_what_broke_off_goes_on(hub, folder):
     hub.routes["POST", "/api/v1/evaluations/ceval/finalize"] = problem(409, "busy")
     assert hub.run("eval", "push", str(folder)).exit_code == 1
