@@ -15,7 +15,7 @@ SIZE ?= large
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install frontend runner engine-torch engine-vllm model demo up down status test test-unit test-all clients client-contract verifiers-examples gates bench gpu-check screenshots lint format type openapi migrations clean
+.PHONY: help install frontend runner pins engine-torch engine-vllm model demo up down status test test-unit test-all clients client-contract verifiers-examples gates bench gpu-check screenshots lint format type openapi migrations clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -33,6 +33,9 @@ frontend: $(VENV)/.installed ## Build the dashboard (system Node 20 or newer, el
 
 runner: $(VENV)/.installed ## Build the environment runner's bases (verifiers and renderers, pinned, for each interface)
 	@$(PY) -m trainer.sandboxing.prepare --runner-dir $(ROOT)/runner
+
+pins: install ## Resolve anew what the runner's bases hold, into trainer/sandboxing/pins
+	@$(PY) -m trainer.sandboxing.pin
 
 engine-torch: install
 

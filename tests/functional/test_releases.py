@@ -11,7 +11,7 @@ from tests.factories.wheels import make_wheel
 from tests.fixtures.runner import read_file, release_spec, running
 from trainer.orchestrator.attempt.endings import AttemptOver
 from trainer.orchestrator.environments.runner_start import installed
-from trainer.sandboxing.base_venv import BaseVenv
+from trainer.sandboxing.base_venv import BaseVenv, frozen_packages, pins_of
 from trainer.sandboxing.releases import ReleaseVenv, ensure_release
 from trainer.sandboxing.uv import InstallFailed
 from trainer.sandboxing.wheels import ReleaseRefused
@@ -39,6 +39,10 @@ def _moved(base: BaseVenv, home: Path) -> BaseVenv:
     if not (home / "base").exists():
         (home / "base").symlink_to(base.path)
     return BaseVenv(home / "base", base.digest, base.python_version, base.base_prefix)
+
+
+def test_the_base_holds_what_is_pinned_and_nothing_else(base_venv: BaseVenv):
+    assert set(frozen_packages(base_venv)) <= set(pins_of(base_venv.interface).read_text().split())
 
 
 async def build(home: Path, wheel: Path, module: str = "tasks", **changes) -> ReleaseVenv:

@@ -1,7 +1,7 @@
 """The base runner environments: verifiers and renderers, pinned, one per interface of the library, installed once per host.
 
-Knows which packages every runner shares and which interpreter they stand on. Refuses to know releases. One is complete once its
-marker file, written last, names the same content; anything else is removed and built again.
+Knows which packages every runner shares, to the byte, and which interpreter they stand on. Refuses to know releases. One is
+complete once its marker file, written last, names the same content; anything else is removed and built again.
 """
 
 import hashlib
@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from trainer.contracts.interfaces import RUNNER_REQUIREMENTS, Interface
+from trainer.contracts.interfaces import Interface
 from trainer.sandboxing.locks import exclusive
 from trainer.sandboxing.specs import Mount
 from trainer.sandboxing.uv import InstallFailed, Progress, run_uv
 
+OLDEST_PYTHON = (3, 11)
 _SYSTEM_PYTHON = "/usr/bin/python3"
 _MARKER = "rootstock-base.json"
-_OLDEST_PYTHON = (3, 11)
 _INSTALL_S = 900.0
 _LOCK_S = 1200.0
 _FOLDERS: Mapping[Interface, str] = {"taskset": "base", "load_environment": "base-older"}
@@ -34,7 +34,7 @@ _QUESTION = "import json, ssl, sys, zlib; print(json.dumps([sys.version_info[:3]
 
 @dataclass(frozen=True, slots=True)
 class BaseVenv:
-    """`digest` identifies the content that was asked for: requirements and interpreter."""
+    """`digest` identifies the content that was asked for: pinned packages and interpreter."""
 
     path: Path
     digest: str
@@ -79,7 +79,7 @@ def _planned(runner_dir: Path, interface: Interface) -> tuple[Path, BaseVenv]:
     """(interpreter, what it shall become)."""
     interpreter, version, base_prefix = choose_interpreter()
     content = {
-        "requirements": RUNNER_REQUIREMENTS[interface],
+        "pins": pins_of(interface).read_text(),
         "interpreter": str(interpreter),
         "version": version,
         "prefix": str(base_prefix),
@@ -88,13 +88,19 @@ def _planned(runner_dir: Path, interface: Interface) -> tuple[Path, BaseVenv]:
     return interpreter, BaseVenv(runner_dir.resolve() / _FOLDERS[interface], digest, version, base_prefix, interface)
 
 
+def pins_of(interface: Interface) -> Path:
+    """The file with every package of the base, its version and its hashes, as `trainer.sandboxing.pin` writes it: two hosts that
+    build on different days hold the same."""
+    return Path(__file__).with_name("pins") / f"{interface}.txt"
+
+
 @cache
 def choose_interpreter() -> tuple[Path, tuple[int, int, int], Path]:
     """(path, version, base prefix): the system's Python where it is new enough, since any user can run it and /usr holds all of
     it, else the interpreter that we run on."""
     for candidate in (_SYSTEM_PYTHON, os.path.realpath(sys.executable)):
         answer = _ask(candidate)
-        if answer and tuple(answer[0][:2]) >= _OLDEST_PYTHON:
+        if answer and tuple(answer[0][:2]) >= OLDEST_PYTHON:
             return Path(os.path.realpath(candidate)), tuple(answer[0]), Path(answer[1])
     raise InstallFailed(
         "no Python 3.11 or newer for the environment runner: neither /usr/bin/python3 nor the running one will do"
@@ -124,7 +130,8 @@ def _build(base: BaseVenv, interpreter: Path, progress: Progress | None) -> None
     run_uv(["venv", "--offline", "--no-project", "--python", str(interpreter), str(base.path)], deadline_s=_ASK_S)
     # Bytecode now: the environment is read-only in a box, and an import without it costs four seconds every time.
     options = ["--python", str(base.python), "--only-binary", ":all:", "--compile-bytecode"]
-    run_uv(["pip", "install", *options, *RUNNER_REQUIREMENTS[base.interface]], deadline_s=_INSTALL_S, progress=say)
+    packages = ["--require-hashes", "-r", str(pins_of(base.interface))]
+    run_uv(["pip", "install", *options, *packages], deadline_s=_INSTALL_S, progress=say)
     frozen = run_uv(["pip", "freeze", "--python", str(base.python)], deadline_s=_ASK_S)
     marker = {"digest": base.digest, "packages": frozen.split(), "built_in_s": round(time.monotonic() - started, 1)}
     partial = base.path / f"{_MARKER}.partial"
