@@ -3,9 +3,10 @@ import { api } from "../../api/client";
 import { useAction } from "../../api/use-action";
 import { useQuery } from "../../api/use-query";
 import { Card, Definitions } from "../../design/card";
-import { ratio, when } from "../../design/format";
+import { ratio } from "../../design/format";
 import { Notice, Problem } from "../../design/notice";
 import { Skeleton } from "../../design/skeleton";
+import { Age } from "../../design/time";
 import type { Compatibility } from "../../api/shapes";
 import { Harnesses, Problems, Samples, lookedAt } from "./check-findings";
 import type { Release } from "./readme";
@@ -18,9 +19,11 @@ export function CheckPanel({ release, mayRetry }: { release: Release; mayRetry: 
   if (!state) return <Card>{query.problem ? <Problem of={query.problem} /> : <Skeleton what="the check" />}</Card>;
   const { verdict } = state;
   if (!verdict) return <Notice title="The check has not ended.">The release is built in a sandbox, its tasks are read and checked, and a few rollouts run on a canned model. This page shows the outcome by itself.</Notice>;
+  const isAtWork = state.badge === "PENDING" || state.badge === "BUILDING";
   const place = verdict.module ? `${verdict.module}${verdict.line ? `, line ${verdict.line}` : ""}` : undefined;
   return (
     <>
+      {isAtWork && <Notice title="It is being checked once more.">Until that ends, what follows is what the check before it found.</Notice>}
       <Notice tone={verdict.ok ? "good" : "bad"} title={verdict.summary}>{!verdict.ok && <p>Correct it, raise the version and push again: a version never changes.</p>}</Notice>
       <Card title="What was seen">
         <Definitions
@@ -30,7 +33,7 @@ export function CheckPanel({ release, mayRetry }: { release: Release; mayRetry: 
             ...(verdict.splits?.length ? [["Looked at", verdict.splits.map(lookedAt).join(", ")] as [string, React.ReactNode]] : []),
             ...(verdict.compatibility ? uses(verdict.compatibility) : []),
             ["Took", `${ratio(verdict.duration_s, 1)} s`],
-            ["Checked", when(state.checked_at)],
+            ["Checked", <Age key="checked" of={state.checked_at} />],
           ]}
         />
       </Card>
@@ -43,8 +46,8 @@ export function CheckPanel({ release, mayRetry }: { release: Release; mayRetry: 
           <pre className="logs" tabIndex={0}>{state.requirements_lock}</pre>
         </Card>
       )}
-      <CheckLog release={release} />
-      {mayRetry && <Retry release={release} onDone={query.reload} />}
+      <CheckLog key={state.checked_at} release={release} />
+      {mayRetry && <Retry release={release} isAtWork={isAtWork} onDone={query.reload} />}
     </>
   );
 }
@@ -76,13 +79,13 @@ function uses(seen: Compatibility): [string, React.ReactNode][] {
   ];
 }
 
-function Retry({ release, onDone }: { release: Release; onDone: () => void }) {
+function Retry({ release, isAtWork, onDone }: { release: Release; isAtWork: boolean; onDone: () => void }) {
   const retry = useAction(() => api.post("/api/v1/environmentshub/{owner}/{name}/@{version}/check", { path: release }), onDone);
   return (
     <Card title="Once more">
       <p className="muted">For when what failed was not the package. Nothing about the release changes but its badge.</p>
       <Problem of={retry.problem} />
-      <div><button type="button" className="button" disabled={retry.isBusy} onClick={() => void retry.run()}>Check again</button></div>
+      <div><button type="button" className="button" disabled={retry.isBusy || isAtWork} onClick={() => void retry.run()}>Check again</button></div>
     </Card>
   );
 }
