@@ -15,6 +15,7 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 
+from controlplane.hub.dependencies import requirement_of
 from tests.factories.answers import content_of
 from tests.factories.packages import build_package
 from tests.factories.releases import make_release
@@ -265,3 +266,18 @@ class TestInstallers:
         wanted = f"digit-sum @ {found['wheel_url']}#sha256={release.wheel_sha256}"
         install(installer, target, [wanted], public, found["simple_index_url"])
         assert (target / "digit_sum" / "__init__.py").read_text() == "x = 1\n"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_by_name_it_installs_with_what_it_stands_on_given_beside_it(live_origin, settings, public_index, tmp_path):
+    """As the public client does: uv follows no address that a package of an index requires."""
+    settings.PUBLIC_ORIGIN = live_origin
+    public, folder = public_index
+    publish(folder, "digit-sum", "99.0", "a stranger")
+    ada = make_member("ada")
+    line = requirement_of(make_release(ada, visibility="PUBLIC"))
+    make_release(ada, build_package("sums", requires=line), visibility="PUBLIC")
+    target, found = tmp_path / "installed", detail(ada, "ada/sums")
+    install("uv", target, ["sums==0.1.0", *found["url_dependencies"]], public, found["simple_index_url"])
+    assert (target / "sums" / "__init__.py").exists()
+    assert (target / "digit_sum" / "__init__.py").read_text() == "x = 1\n"

@@ -6,6 +6,7 @@ import pytest
 
 from controlplane.core.tenancy import acting_for
 from controlplane.evals.models import Evaluation
+from controlplane.hub.dependencies import requirement_of
 from tests.factories.adapters import make_adapter
 from tests.factories.packages import build_package
 from tests.factories.releases import GREEN, RED, make_release
@@ -138,17 +139,13 @@ class TestRelated:
         found = client_for(member).get(f"{HUB}/ada/digit-sum/related").json()["data"]
         return tuple([row["environment"] for row in found[kind]] for kind in ("dependants", "forks"))
 
-    def test_who_wants_its_wheel_depends_on_it_and_a_name_alone_says_nothing(self, ada, settings):
-        make_release(ada, visibility="PUBLIC")
-        wheel = f"{settings.PUBLIC_ORIGIN}/hub/ada/Digit_Sum/packages/digit_sum-0.1.0-py3-none-any.whl"
-        bob = make_member("bob")
-        for name, requires in (("sums", f"digit-sum @ {wheel}"), ("namesake", "digit-sum>=0.1")):
+    def test_who_wants_its_wheel_depends_on_it_and_a_name_alone_says_nothing(self, ada):
+        wanted, bob = requirement_of(make_release(ada, visibility="PUBLIC")), make_member("bob")
+        for name, requires in (("sums", wanted), ("namesake", "digit-sum>=0.1")):
             make_release(bob, build_package(name, content=f"{name} = 1\n", requires=requires), visibility="PUBLIC")
-        lock = f"digit-sum @ {wheel} \\\n    --hash=sha256:{'0' * 64}\n"
-        verdict = GREEN.model_copy(update={"requirements_lock": lock})
-        make_release(bob, build_package("deep", content="deep = 1\n"), verdict=verdict)
+        make_release(bob, build_package("hidden", content="hidden = 1\n", requires=wanted))
         assert self.of(None) == (["bob/sums"], [])
-        assert self.of(bob) == (["bob/deep", "bob/sums"], [])
+        assert self.of(bob) == (["bob/hidden", "bob/sums"], [])
         client_for(bob).delete(f"{HUB}/bob/sums/@0.1.0")
         assert self.of(None) == ([], [])
 

@@ -17,14 +17,16 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 NAME, MODULE = "only-sums", "only_sums"
 
 
-def write_project(folder: Path, *dependencies: str) -> Path:
+def write_project(folder: Path, *dependencies: str, name: str = NAME) -> Path:
     """An environment's package whose installation asks nobody else for anything, unless told to."""
-    (folder / MODULE).mkdir(parents=True)
-    (folder / MODULE / "__init__.py").write_text('ANSWER = 7\n__all__ = ["ANSWER"]\n')
+    module = folder / name.replace("-", "_")
+    module.mkdir(parents=True)
+    (module / "__init__.py").write_text('ANSWER = 7\n__all__ = ["ANSWER"]\n')
     (folder / "README.md").write_text("# sums\n")
     (folder / "pyproject.toml").write_text(
         f'[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.build"\n\n'
-        f'[project]\nname = "{NAME}"\nversion = "0.1.0"\ndescription = "Sums."\ndependencies = {list(dependencies)!r}\n'
+        f'[project]\nname = "{name}"\nversion = "0.1.0"\ndescription = "Sums."\ndependencies = {list(dependencies)!r}\n\n'
+        f"[tool.hatch.metadata]\nallow-direct-references = true\n"
     )
     return folder
 
@@ -81,6 +83,21 @@ def test_a_private_release_is_its_teams_and_a_public_one_everybodys(person, targ
     bob("install", f"ada/{NAME}@0.1.0", "--python", str(his))
     for interpreter in (mine, his):
         assert answer_of(interpreter).split() == [str(module_of(interpreter)), "7"]
+
+
+def test_what_it_stands_on_comes_along(person, target, only, tmp_path, monkeypatch):
+    """By an installer that takes no package from any index: it follows the addresses that a wheel on the disk requires."""
+    only("uv")
+    monkeypatch.delenv("UV_OFFLINE")
+    monkeypatch.setenv("UV_NO_INDEX", "1")
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
+    ada, mine = person("ada"), target("mine")
+    ada("push", str(write_project(tmp_path / "sums")), "--no-wait", "--visibility", "PUBLIC")
+    line = ada.json("env", "info", NAME)["data"]["requirement"]
+    deep = write_project(tmp_path / "deep", line, name="deep-sums")
+    ada("push", str(deep), "--no-wait", "--visibility", "PUBLIC")
+    ada("install", "deep-sums", "--python", str(mine))
+    assert answer_of(mine).split() == [str(module_of(mine)), "7"]
 
 
 def test_what_cannot_be_installed_is_told_and_nothing_is(person, target, only, tmp_path):

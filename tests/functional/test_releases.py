@@ -1,6 +1,7 @@
 """Release environments on a real base: built once, layered, and refused before anything of theirs could run."""
 
 import asyncio
+import hashlib
 import re
 import subprocess
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from tests.factories.wheels import make_wheel
 from tests.fixtures.runner import read_file, release_spec, running
+from trainer.contracts.rollouts import HubWheel
 from trainer.orchestrator.attempt.endings import AttemptOver
 from trainer.orchestrator.environments.runner_start import installed
 from trainer.sandboxing.base_venv import BaseVenv, frozen_packages, pins_of
@@ -182,6 +184,42 @@ async def test_a_dependency_is_held_to_the_same_rules(runner_home, tmp_path):
     with pytest.raises(ReleaseRefused, match=r"extra\.pth"):
         await build(runner_home, make_wheel(tmp_path, "tasks", GOOD, ["extra-words"]))
     assert not trap.exists()
+
+
+def hub_wheel(wheel: Path) -> HubWheel:
+    """As the hub resolves a requirement by address."""
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    address = f"https://hub.example/hub/ann/words/packages/{wheel.name}#sha256={digest}"
+    return HubWheel(address=address, wheel_url=str(wheel), wheel_filename=wheel.name, wheel_sha256=digest)
+
+
+async def test_wheels_of_the_hub_come_with_what_they_require_and_are_reused(runner_home, tmp_path):
+    make_wheel(tmp_path / "index", "extra_words", {"extra_words.py": "WORDS = 'more'\n"}, version="2.5")
+    needed = hub_wheel(make_wheel(tmp_path, "words", {"words/__init__.py": "from extra_words import WORDS\n"}, ["extra-words"]))
+    wheel = make_wheel(tmp_path, "tasks", {"tasks/__init__.py": "from words import WORDS\n"}, [f"words @ {needed.address}"])
+    release = await build(runner_home, wheel, hub_wheels=[needed])
+    assert run_inside(release, "import tasks; print(tasks.WORDS)") == "more"
+    lock = release.requirements_lock
+    assert lock.startswith("extra-words==2.5") and "hub.example" not in lock
+    made = release.path.stat().st_ino
+    again = await build(runner_home, wheel, hub_wheels=[needed], requirements_lock=lock)
+    assert again.path.stat().st_ino == made
+
+
+async def test_wheels_of_the_hub_are_held_to_their_digest_to_names_of_their_own_and_to_what_was_resolved(runner_home, tmp_path):
+    needed = hub_wheel(make_wheel(tmp_path, "words", {"words.py": "", "tests/__init__.py": ""}))
+    requires = [f"words @ {needed.address}"]
+    wheel = make_wheel(tmp_path, "tasks", {**GOOD, "tests/__init__.py": ""}, requires)
+    with pytest.raises(ReleaseRefused, match="both install tests"):
+        await build(runner_home, wheel, hub_wheels=[needed])
+    with pytest.raises(InstallFailed, match="another digest"):
+        await build(runner_home, wheel, hub_wheels=[needed.model_copy(update={"wheel_sha256": "0" * 64})])
+    with pytest.raises(ReleaseRefused, match=r"words @ https://hub\.example/.* by address only a wheel of this hub"):
+        await build(runner_home, wheel)
+    make_wheel(tmp_path / "index", "words", {"words.py": ""})
+    by_both = make_wheel(tmp_path, "tasks", GOOD, [*requires, "words>=0.5"])
+    with pytest.raises(ReleaseRefused, match="words is required by name, which means the public index"):
+        await build(runner_home, by_both, hub_wheels=[needed])
 
 
 async def test_a_requirement_that_cannot_be_met_is_refused_by_name(runner_home, tmp_path):

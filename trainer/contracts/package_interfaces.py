@@ -31,7 +31,7 @@ def interface_of(module: str, read: ReadMember, requires_dist: Iterable[str]) ->
     """The interface of the package `module`, by what it defines and by which versions of the library it allows. A package that
     has both, and allows both, is played by the newer one. Raises InterfaceRefused."""
     entry = read(f"{module}/__init__.py") or read(f"{module}.py")
-    wanted = [requirement for requirement in _requirements(requires_dist) if requirement.name.lower() == "verifiers"]
+    wanted = [requirement for requirement in holding_requirements(requires_dist) if requirement.name.lower() == "verifiers"]
     allowed = {
         interface
         for interface, version in LIBRARY_VERSIONS.items()
@@ -64,7 +64,7 @@ def member_reader(archive: ZipFile) -> ReadMember:
     return read
 
 
-def _requirements(lines: Iterable[str]) -> Iterable[Requirement]:
+def holding_requirements(lines: Iterable[str]) -> Iterable[Requirement]:
     """Those that hold on this platform without extras. Who installs the package refuses the malformed ones."""
     for line in lines:
         try:

@@ -20,6 +20,7 @@ from trainer.contracts.interfaces import Interface
 TEXT_MAX = 2_000
 TRACES_MAX = 64
 REWARDS_MAX = 64
+HUB_WHEELS_MAX = 16
 RUN_SOCKET = "run.sock"
 MODEL_SOCKET = "model.sock"
 RUNNER_CONFIG = "config.json"
@@ -202,6 +203,16 @@ class GroupScores(Wire):
     """By group reward, one per member in order."""
 
 
+class HubWheel(Wire):
+    """A wheel of another environment that a release stands on."""
+
+    address: str
+    """As requirements spell it, with its digest. It names the wheel; nothing is fetched from it."""
+    wheel_url: str
+    wheel_filename: str
+    wheel_sha256: Sha256
+
+
 class ReleaseSpec(Wire):
     """What a host needs to bring a release up in a sandbox."""
 
@@ -219,3 +230,5 @@ class ReleaseSpec(Wire):
     """Whether its dependencies may be pre-releases (contracts.packages), where no lock says which."""
     withheld: str = ""
     """Why nobody may install it; '' for one that may be."""
+    hub_wheels: Annotated[list[HubWheel], Field(max_length=HUB_WHEELS_MAX)] = []
+    """All that it and these require by address: a host takes no other address."""

@@ -14,13 +14,13 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from trainer.contracts.interfaces import LIBRARY_VERSIONS
-from trainer.contracts.rollouts import ReleaseSpec
+from trainer.contracts.rollouts import HubWheel, ReleaseSpec
 from trainer.sandboxing.base_venv import BaseVenv, ensure_base, find_base, frozen_packages
 from trainer.sandboxing.locks import exclusive
 from trainer.sandboxing.specs import Mount
@@ -29,6 +29,7 @@ from trainer.sandboxing.uv_scripts import find_scripts, install_scripts, joined_
 from trainer.sandboxing.wheels import (
     ReleaseRefused,
     base_names,
+    check_apart,
     check_archive,
     check_names,
     entries_of,
@@ -84,8 +85,13 @@ async def ensure_release(runner_dir: Path, spec: ReleaseSpec, fetch: Fetch) -> R
     found = await asyncio.to_thread(_find, runner_dir, path, spec)
     if found is not None:
         return found
-    wheel = await fetch(spec.wheel_url)
-    return await asyncio.to_thread(_make, runner_dir, path, spec, wheel)
+    wheels = [await fetch(one.wheel_url) for one in _sources(spec)]
+    return await asyncio.to_thread(_make, runner_dir, path, spec, wheels)
+
+
+def _sources(spec: ReleaseSpec) -> list[ReleaseSpec | HubWheel]:
+    """Whose wheels are installed: the release's own first."""
+    return [spec, *spec.hub_wheels]
 
 
 def _find(runner_dir: Path, path: Path, spec: ReleaseSpec) -> ReleaseVenv | None:
@@ -97,11 +103,11 @@ def _find(runner_dir: Path, path: Path, spec: ReleaseSpec) -> ReleaseVenv | None
     return None
 
 
-def _make(runner_dir: Path, path: Path, spec: ReleaseSpec, wheel: bytes) -> ReleaseVenv:
+def _make(runner_dir: Path, path: Path, spec: ReleaseSpec, wheels: Sequence[bytes]) -> ReleaseVenv:
     with tempfile.TemporaryDirectory() as folder:
-        interface = interface_of_wheel(_store_wheel(Path(folder), spec, wheel), spec.module)
+        interface = interface_of_wheel(_store_wheel(Path(folder), spec, wheels[0]), spec.module)
     venv = ReleaseVenv(path, spec.module, ensure_base(runner_dir, interface=interface))
-    _build_once(venv, spec, wheel, _digest(spec, venv.base))
+    _build_once(venv, spec, wheels, _digest(spec, venv.base))
     return venv
 
 
@@ -112,7 +118,8 @@ def _folder_name(release_id: str) -> str:
 
 
 def _digest(spec: ReleaseSpec, base: BaseVenv) -> str:
-    """Same digest, same content: a moved release directory or a new base builds anew."""
+    """Same digest, same content: a moved release directory or a new base builds anew. The wheels of the hub that it stands on are
+    pinned by what its own says, and so by its digest."""
     parts = (base.digest, str(base.path), spec.wheel_sha256, spec.module, spec.requirements_lock)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
@@ -124,7 +131,7 @@ def _is_complete(path: Path, digest: str) -> bool:
         return False
 
 
-def _build_once(venv: ReleaseVenv, spec: ReleaseSpec, wheel: bytes, digest: str) -> None:
+def _build_once(venv: ReleaseVenv, spec: ReleaseSpec, wheels: Sequence[bytes], digest: str) -> None:
     with exclusive(venv.path.with_suffix(".lock"), deadline_s=_LOCK_S):
         if _is_complete(venv.path, digest):
             return
@@ -132,7 +139,7 @@ def _build_once(venv: ReleaseVenv, spec: ReleaseSpec, wheel: bytes, digest: str)
         for leftover in (building.path, venv.path):
             shutil.rmtree(leftover, ignore_errors=True)
         try:
-            _build(building, spec, wheel)
+            _build(building, spec, wheels)
             # The hub sends what was locked here with every later start: that is this build too.
             locked = _digest(spec.model_copy(update={"requirements_lock": building.requirements_lock}), venv.base)
             (building.path / _DIGEST_NAME).write_text(f"{digest} {locked}")
@@ -141,14 +148,15 @@ def _build_once(venv: ReleaseVenv, spec: ReleaseSpec, wheel: bytes, digest: str)
             shutil.rmtree(building.path, ignore_errors=True)
 
 
-def _build(venv: ReleaseVenv, spec: ReleaseSpec, wheel: bytes) -> None:
+def _build(venv: ReleaseVenv, spec: ReleaseSpec, wheels: Sequence[bytes]) -> None:
     interpreter = os.path.realpath(venv.base.python)
     run_uv(["venv", "--offline", "--no-project", "--python", interpreter, str(venv.path)], deadline_s=_STEP_S)
     shutil.rmtree(venv.site_packages)  # some versions of uv put start-up files of their own there
     venv.site_packages.mkdir()
-    wheel_file = _store_wheel(venv.path, spec, wheel)
-    _install_packages(venv, wheel_file, spec)
-    wheel_file.unlink()
+    files = [_store_wheel(venv.path, one, wheel) for one, wheel in zip(_sources(spec), wheels, strict=True)]
+    _install_packages(venv, files, spec)
+    for file in files:
+        file.unlink()
     shutil.rmtree(venv.site_packages / "bin", ignore_errors=True)
     _check_installed(venv, spec)
     compiler = [str(venv.base.python), "-I", "-m", "compileall", "-q", "-j", "0", str(venv.path)]
@@ -157,10 +165,12 @@ def _build(venv: ReleaseVenv, spec: ReleaseSpec, wheel: bytes) -> None:
     (venv.site_packages / LAYER_FILE).write_text(f"{venv.base.site_packages}\n")
 
 
-def _install_packages(venv: ReleaseVenv, wheel_file: Path, spec: ReleaseSpec) -> None:
-    """The wheel, its extra dependencies, and its scripts' environments, as the known lock says or as they resolve now."""
-    own, parts = split_lock(spec.requirements_lock or _lock_extras(venv, wheel_file, spec.allows_prereleases))
-    scripts = find_scripts(wheel_file, venv.base.python_version)
+def _install_packages(venv: ReleaseVenv, files: Sequence[Path], spec: ReleaseSpec) -> None:
+    """The wheel, those of the hub that it stands on, their extra dependencies, and their scripts' environments, as the known lock
+    says or as they resolve now."""
+    own, parts = split_lock(spec.requirements_lock or _lock_extras(venv, files, spec))
+    check_apart(files, own)
+    scripts = find_scripts(files, venv.base.python_version)
     parts = {script.digest: parts.get(script.digest) or lock_script(script, venv.base, venv.path) for script in scripts}
     if lock := joined_lock(own, scripts, parts):
         (venv.path / LOCK_NAME).write_text(lock)
@@ -168,11 +178,11 @@ def _install_packages(venv: ReleaseVenv, wheel_file: Path, spec: ReleaseSpec) ->
         extras = venv.path / "extra.lock"
         extras.write_text(own)
         _install(venv, venv.site_packages, ["--require-hashes", "-r", str(extras)], deadline_s=_EXTRAS_S)
-    _install(venv, venv.site_packages, ["--offline", "--no-index", str(wheel_file)], deadline_s=_STEP_S)
+    _install(venv, venv.site_packages, ["--offline", "--no-index", *map(str, files)], deadline_s=_STEP_S)
     install_scripts(venv.path, venv.base, scripts, parts, partial(_install, venv, deadline_s=_EXTRAS_S))
 
 
-def _store_wheel(folder: Path, spec: ReleaseSpec, wheel: bytes) -> Path:
+def _store_wheel(folder: Path, spec: ReleaseSpec | HubWheel, wheel: bytes) -> Path:
     if hashlib.sha256(wheel).hexdigest() != spec.wheel_sha256:
         raise InstallFailed(f"{spec.wheel_filename} was fetched with another digest than {spec.wheel_sha256}")
     path = folder / Path(spec.wheel_filename).name
@@ -181,21 +191,21 @@ def _store_wheel(folder: Path, spec: ReleaseSpec, wheel: bytes) -> Path:
     return path
 
 
-def _lock_extras(venv: ReleaseVenv, wheel_file: Path, allows_prereleases: bool) -> str:
-    """A lock for what the wheel wants beyond the base; empty, and without network, when that is nothing."""
-    frozen = frozen_packages(venv.base)
-    unmet = unmet_requirements(wheel_file, frozen)
+def _lock_extras(venv: ReleaseVenv, files: Sequence[Path], spec: ReleaseSpec) -> str:
+    """A lock for what the wheels want beyond the base; empty, and without network, when that is nothing."""
+    frozen, addresses = frozen_packages(venv.base), {one.address for one in spec.hub_wheels}
+    unmet = [line for file in files for line in unmet_requirements(file, frozen, addresses)]
     if not unmet:
         return ""
     wanted, constraints = venv.path / "extra.in", venv.path / "base.txt"
     wanted.write_text("\n".join(unmet))
     constraints.write_text("\n".join(frozen))
     options = ["--python", str(venv.base.python), "--constraint", str(constraints), "--only-binary", ":all:", "--generate-hashes"]
-    options += ["--prerelease", "allow"] if allows_prereleases else []
+    options += ["--prerelease", "allow"] if spec.allows_prereleases else []
     try:
         locked = run_uv(["pip", "compile", *options, "--no-annotate", "--no-header", str(wanted)], deadline_s=_EXTRAS_S)
     except InstallFailed as error:
-        way_out = PRERELEASE_WAY_OUT if "pre-release" in str(error).lower() and not allows_prereleases else ""
+        way_out = PRERELEASE_WAY_OUT if "pre-release" in str(error).lower() and not spec.allows_prereleases else ""
         raise ReleaseRefused(
             f"its requirements {', '.join(unmet)} cannot be installed next to the runner's own{way_out}: {error}"
         ) from error

@@ -8,7 +8,7 @@ import re
 import shutil
 import tomllib
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,18 +42,23 @@ class UvScript:
     exclude_newer: str = ""
 
 
-def find_scripts(wheel: Path, python_version: tuple[int, int, int]) -> list[UvScript]:
-    """The scripts of a wheel whose archive has been checked, one for each block. ReleaseRefused names the file."""
+def find_scripts(wheels: Iterable[Path], python_version: tuple[int, int, int]) -> list[UvScript]:
+    """The scripts of wheels whose archives have been checked, one for each block. ReleaseRefused names the file."""
     found: dict[str, UvScript] = {}
-    with zipfile.ZipFile(wheel) as archive:
-        for member in archive.infolist():
-            if member.is_dir() or member.file_size > _FILE_BYTES_MAX or ".dist-info/" in member.filename:
-                continue
-            for block in uv_front.blocks(archive.read(member).decode("utf-8", errors="replace")):
-                found.setdefault(uv_front.digest(block), _script(member.filename, block, python_version))
+    for file, text in (member for wheel in wheels for member in _texts(wheel)):
+        for block in uv_front.blocks(text):
+            found.setdefault(uv_front.digest(block), _script(file, block, python_version))
     if len(found) > SCRIPTS_MAX:
         raise ReleaseRefused(f"it has {len(found)} uv scripts with packages of their own, at most {SCRIPTS_MAX} are installed")
     return list(found.values())
+
+
+def _texts(wheel: Path) -> Iterator[tuple[str, str]]:
+    """Its members that may hold a block, with their names."""
+    with zipfile.ZipFile(wheel) as archive:
+        for member in archive.infolist():
+            if not member.is_dir() and member.file_size <= _FILE_BYTES_MAX and ".dist-info/" not in member.filename:
+                yield member.filename, archive.read(member).decode("utf-8", errors="replace")
 
 
 def _script(file: str, block: str, python_version: tuple[int, int, int]) -> UvScript:

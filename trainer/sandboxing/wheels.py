@@ -7,7 +7,7 @@ start of the interpreter, outside of any box too.
 
 import re
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from email.parser import HeaderParser
 from pathlib import Path
 
@@ -20,6 +20,10 @@ from trainer.contracts.package_interfaces import InterfaceRefused, interface_of,
 UNPACKED_BYTES_MAX = 512 * 1024 * 1024
 MEMBERS_MAX = 20_000
 OUR_NAMES = frozenset({"controlplane", "migrations", "primecli", "rootstock_chat", "trainer", "workers"})
+ADDRESS_WAY_OUT = (
+    "by address only a wheel of this hub can be required, in the line that `prime env info` shows for it; "
+    "a package of the public index goes by its name"
+)
 _STARTUP_MODULES = frozenset({"sitecustomize", "usercustomize"})
 _LOCK_LINE = re.compile(
     r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9,._-]*\])?==[A-Za-z0-9.+!_-]+( *;[^#\\]*)?( +--hash=sha256:[0-9a-f]{64})+"
@@ -98,9 +102,10 @@ def check_lock(text: str) -> None:
             raise ReleaseRefused(f"its requirements lock holds {line[:120]!r}, which is not `name==version --hash=sha256:…`")
 
 
-def unmet_requirements(wheel: Path, frozen: Iterable[str]) -> list[str]:
+def unmet_requirements(wheel: Path, frozen: Iterable[str], addresses: Collection[str] = ()) -> list[str]:
     """What `wheel` requires, on this platform and without extras of its own, that `frozen` (`name==version` lines) does not meet.
-    An extra of a package is never met: the package is there, what its extra brings may not be."""
+    An extra of a package is never met: the package is there, what its extra brings may not be. Of addresses only those of
+    `addresses` may be required: their wheels come along."""
     versions = {canonicalize_name(name): version for name, _, version in (line.partition("==") for line in frozen)}
     unmet = []
     for text in _requires(wheel):
@@ -110,12 +115,31 @@ def unmet_requirements(wheel: Path, frozen: Iterable[str]) -> list[str]:
             raise ReleaseRefused(f"{wheel.name} has an invalid requirement {text!r}: {error}") from error
         if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
             continue
+        if requirement.url in addresses:
+            continue
         if requirement.url:
-            raise ReleaseRefused(f"{wheel.name} requires {text!r}: requirements by address are not allowed")
+            raise ReleaseRefused(f"{wheel.name} requires {text!r}: {ADDRESS_WAY_OUT}")
         version = versions.get(canonicalize_name(requirement.name))
         if version is None or requirement.extras or not requirement.specifier.contains(version, prereleases=True):
             unmet.append(f"{requirement.name}{_extras(requirement)}{requirement.specifier}")
     return unmet
+
+
+def check_apart(wheels: Sequence[Path], lock: str) -> None:
+    """A release and the wheels of the hub that it stands on are installed into one folder: each brings import names of its own,
+    and the lock, whose packages are the public index's, has none of theirs."""
+    locked = {canonicalize_name(name) for name in re.findall(r"(?m)^([A-Za-z0-9][A-Za-z0-9._-]*)[^\n]*==", lock)}
+    brought: dict[str, Path] = {}
+    for wheel in wheels:
+        if (name := canonicalize_name(wheel.name.partition("-")[0])) in locked:
+            raise ReleaseRefused(
+                f"{name} is required by name, which means the public index, and {wheel.name} is of that name too"
+            )
+        with zipfile.ZipFile(wheel) as archive:
+            modules = {top_level_name(member.partition("/")[0]) for member in archive.namelist()} - {None}
+        for module in sorted(map(str, modules)):
+            if (other := brought.setdefault(module, wheel)) != wheel:
+                raise ReleaseRefused(f"{other.name} and {wheel.name} both install {module}: give one of them another name")
 
 
 def _requires(wheel: Path) -> list[str]:

@@ -35,7 +35,7 @@ export function EnvironmentPage() {
   }
   const tabs = [
     { id: "readme", label: "Readme", panel: () => <ReadmePanel release={release} /> },
-    { id: "use", label: "Use it", panel: () => <UsePanel owner={owner} name={name} version={detail.semantic_version} isLatest={version === "latest"} isPublic={detail.visibility === "PUBLIC"} /> },
+    { id: "use", label: "Use it", panel: () => <UsePanel owner={owner} name={name} version={detail.semantic_version} requirement={detail.requirement} isLatest={version === "latest"} isPublic={detail.visibility === "PUBLIC"} /> },
     { id: "results", label: "Results", panel: () => <ResultsPanel owner={owner} name={name} /> },
     { id: "check", label: "Check", panel: () => <CheckPanel release={release} mayRetry={detail.may_push} /> },
     { id: "source", label: "Source", panel: () => <SourcePanel release={release} /> },

@@ -19,7 +19,8 @@ from controlplane.evals.samples import pushed_rows, store_samples
 from controlplane.evals.schemas import Described, PushEvaluation
 from controlplane.evals.scores import scores_of
 from controlplane.evals.states import is_resumable, is_terminal
-from controlplane.hub.access import environment_by_id, resolve_release
+from controlplane.hub.access import environment_by_id
+from controlplane.hub.dependencies import startable_release
 from controlplane.hub.models import Release
 from controlplane.pools.access import any_pool, live_lease, pool_for_model
 from controlplane.pools.errors import NoPool
@@ -41,7 +42,7 @@ def start_hosted(*, actor: Actor, request: HostedRequest) -> list[Evaluation]:
     """Queue one evaluation per environment and model: all of them, or none. Several are one group."""
     require_funds(actor.team)
     check_external(actor.team_id, request.eval_config)
-    releases = [resolve_release(actor, name, forced=request.force) for name in request.environment_ids]
+    releases = [startable_release(actor, name, forced=request.force) for name in request.environment_ids]
     answering = {model: _answering(actor, request, model) for model in request.models}
     group_id = _group_of(actor, request, len(releases) * len(answering))
     with transaction.atomic():

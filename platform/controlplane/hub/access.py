@@ -125,7 +125,8 @@ def lookalike_of(team: Team, name: str, *, as_public: bool) -> str | None:
 def owned_upload(actor: Actor, environment_id: str, upload_id: str, kind: UploadKind) -> Upload:
     environment = writable_environment(actor, environment_id)
     with acting_as_system():
-        found = Upload.objects.filter(id=upload_id, environment=environment, kind=kind).first()
+        rows = Upload.objects.filter(id=upload_id, environment=environment, kind=kind)
+        found = rows.select_related("created_by").first()
     if found is None:
         raise errors.no_upload(upload_id)
     found.environment = environment
@@ -290,6 +291,27 @@ def wheel_of(environment: Environment, filename: str) -> Release:
             refuse_quarantined(None, release)
             return release
     raise NotFound(f"There is no file '{filename}'.")
+
+
+def wheel_to_stand_on(environment: Environment, owner: str, name: str, filename: str, *, sender: User | None) -> Release | None:
+    """The release of `owner/name` with that wheel, where one of `environment` may know of it: it is public or the same team's. To
+    `sender`, if given, the team's own are known as a member alone: a collaborator could read them by standing on them."""
+    known = Q(visibility=Visibility.PUBLIC)
+    if sender is None or environment.team_id in {row.team_id for row in memberships_of(sender)}:
+        known |= Q(team_id=environment.team_id)
+    with acting_as_system():
+        there = Environment.objects.filter(known, team__slug=owner, normalized_name=normalize(name), deleted_at__isnull=True)
+        rows = Release.objects.filter(environment__in=there, wheel_filename=filename).select_related("environment__team")
+        return rows.defer("log", "readme", "environment__search").first()
+
+
+def hidden_dependency_of(environment: Environment) -> Environment | None:
+    """One that releases of `environment` stand on, and that not everybody sees."""
+    with acting_as_system():
+        standing = Release.objects.filter(environment=environment, yanked_at=None).values_list("depends_on", flat=True)
+        needed = {environment_id for ids in standing for environment_id in ids}
+        hidden = Environment.objects.filter(id__in=needed, visibility=Visibility.PRIVATE).select_related("team")
+        return hidden.first()
 
 
 def owner_names_of(actor: Actor) -> list[str]:

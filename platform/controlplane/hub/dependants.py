@@ -1,34 +1,17 @@
-"""Which environments stand on which: a release that wants a file of another environment's index depends on that environment.
+"""Which environments stand on which: those with a release that requires a wheel of the other (`dependencies`, of any depth).
 
-Read off the wheel's own requirements, and off the lock of its check, which holds those of its requirements too. A bare name never
-counts: it means the public index (`hub.index`). Readers get what they may see.
+A bare name never counts: it means the public index (`hub.index`). Readers get what they may see.
 """
 
-import re
-from collections.abc import Iterable
-
-from django.conf import settings
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from controlplane.core.tenancy import acting_as_system
 from controlplane.hub import access
 from controlplane.hub.models import Environment, Release
-from controlplane.hub.names import normalize
 from controlplane.hub.schemas import Related, RelatedRow
 from controlplane.teams.actors import Actor
 
 SHOWN_MAX = 100
-
-
-def required_environments(requirements: Iterable[str], lock: str = "") -> list[str]:
-    """Ids of the environments whose index these requirements and this lock name."""
-    text, root = "\n".join([*requirements, lock]), re.escape(settings.PUBLIC_ORIGIN)
-    named = {(owner, normalize(name)) for owner, name in re.findall(rf"{root}/hub/([^/\s]+)/([^/\s]+)/packages/", text)}
-    wanted = Q(pk__in=[])
-    for owner, name in sorted(named):
-        wanted |= Q(team__slug=owner, normalized_name=name)
-    with acting_as_system():
-        return sorted(Environment.objects.filter(wanted).values_list("id", flat=True)) if named else []
 
 
 def related_to(actor: Actor | None, environment: Environment) -> Related:

@@ -84,6 +84,20 @@ def _secret_found(error: SecretFound) -> Invalid:
     return refused
 
 
+def stands_on_private(name: str, other: str) -> Invalid:
+    return Invalid(
+        ("body", "visibility"),
+        f"releases of '{name}' stand on '{other}', which is private: others could not install them",
+        hint="Publish that one first, or yank these releases.",
+    )
+
+
+def unmet_dependency(slug: str, version: str, detail: str) -> Conflict:
+    """What it stands on was withdrawn or hidden after its push."""
+    hint = "Push a release that requires what can be had: `prime env info` shows a release's line."
+    return Conflict(f"{slug}@{version} {detail}.", hint=hint)
+
+
 def check_is_due(slug: str, version: str) -> Conflict:
     detail = f"{slug}@{version} is not checked again: its check is not over, or it is in quarantine."
     return Conflict(detail, hint="`prime env status` shows its state.")

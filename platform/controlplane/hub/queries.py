@@ -14,6 +14,13 @@ from controlplane.core.errors import NotFound
 from controlplane.core.objects import store
 from controlplane.core.tenancy import acting_as_system
 from controlplane.hub import access
+from controlplane.hub.dependencies import (
+    DependencyRefused,
+    address_of,
+    dependencies_of,
+    requirement_of,
+    requirements_by_address,
+)
 from controlplane.hub.models import SETTLED_BADGES, Badge, Environment, Release, Star, Visibility
 from controlplane.hub.schemas import (
     BadgeState,
@@ -38,7 +45,7 @@ from controlplane.hub.schemas import (
 from controlplane.hub.search import matching
 from controlplane.pools.models import Lease
 from controlplane.teams.actors import Actor
-from trainer.contracts.rollouts import ReleaseSpec
+from trainer.contracts.rollouts import HubWheel, ReleaseSpec
 
 WHEEL_URL_EXPIRES_S = 6 * 3600
 SOURCE_URL_EXPIRES_S = 600
@@ -53,9 +60,14 @@ SORT_COLUMNS = {
 
 
 def release_spec(release: Release) -> ReleaseSpec:
-    """What a host needs to bring the release up in a sandbox. The wheel's address is signed and ends; one that is in quarantine
-    has none."""
-    withheld = f"is in quarantine: {release.quarantine_reason}" if release.quarantined_at else ""
+    """What a host needs to bring the release up in a sandbox. Addresses of wheels are signed and end; a release that is in
+    quarantine, or stands on what cannot be had, has none."""
+    withheld, needed = f"is in quarantine: {release.quarantine_reason}", []
+    if release.quarantined_at is None:
+        try:
+            withheld, needed = "", dependencies_of(release)
+        except DependencyRefused as error:
+            withheld = str(error)
     return ReleaseSpec(
         release_id=release.id,
         environment=release.environment.slug,
@@ -67,6 +79,16 @@ def release_spec(release: Release) -> ReleaseSpec:
         requirements_lock=release.requirements_lock,
         allows_prereleases=release.allows_prereleases,
         withheld=withheld,
+        hub_wheels=[_hub_wheel(one) for one in needed],
+    )
+
+
+def _hub_wheel(release: Release) -> HubWheel:
+    return HubWheel(
+        address=address_of(release),
+        wheel_url=store().signed_get_url(release.wheel_key, WHEEL_URL_EXPIRES_S),
+        wheel_filename=release.wheel_filename,
+        wheel_sha256=release.wheel_sha256,
     )
 
 
@@ -169,7 +191,8 @@ def release_detail(actor: Actor | None, release: Release, index_token: str | Non
         wheel_url=f"{root}/packages/{release.wheel_filename}" if root else None,
         simple_index_url=index_url,
         install_index_url=index_url,
-        url_dependencies=[line for line in release.metadata.get("dependencies", []) if "@" in line.split(";")[0]],
+        url_dependencies=list(map(str, requirements_by_address(release.metadata.get("requires_dist", [])))),
+        requirement=requirement_of(release),
         package_url=package_url,
         tracked_package_url=package_url,
         allows_prereleases=release.allows_prereleases,

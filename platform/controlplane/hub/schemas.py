@@ -204,6 +204,9 @@ class ReleaseDetail(Answer):
     simple_index_url: str | None
     install_index_url: str | None
     url_dependencies: list[str]
+    """What its wheel requires by address: an installer that takes the release from an index must be given these too."""
+    requirement: str
+    """The line by which another environment depends on this release."""
     package_url: str
     tracked_package_url: str
     allows_prereleases: bool

@@ -22,7 +22,7 @@ from controlplane.core.tenancy import acting_as_system, acting_for
 from controlplane.hub import access, errors
 from controlplane.hub.archives import ArchiveRefused, SourceFacts, WheelFacts, inspect_source, inspect_wheel
 from controlplane.hub.archives.members import ARCHIVE_MAX_BYTES
-from controlplane.hub.dependants import required_environments
+from controlplane.hub.dependencies import DependencyRefused, dependencies
 from controlplane.hub.index_tokens import EXPIRES_AFTER, digest_of_token, new_token
 from controlplane.hub.models import SETTLED_BADGES, Badge, Environment, IndexToken, Release, Upload, UploadKind, Visibility
 from controlplane.hub.names import normalize, refusal
@@ -55,6 +55,8 @@ def get_or_create_environment(team: Team, name: str, visibility: Visibility | No
         created = environment is None or environment.deleted_at is not None
         becomes_public = visibility == Visibility.PUBLIC and (environment is None or environment.visibility != visibility)
         _check_name(team, name, is_new=environment is None, becomes_public=becomes_public)
+        if becomes_public and environment and (hidden := access.hidden_dependency_of(environment)):
+            raise errors.stands_on_private(environment.name, hidden.slug)
         if environment is None:
             environment, _ = Environment.objects.get_or_create(**wanted, defaults={"name": name})
         if visibility or environment.deleted_at:
@@ -140,6 +142,7 @@ def finalize_wheel(upload: Upload) -> Upload:
         facts = inspect_wheel(
             stream, upload.size_bytes or 0, name=upload.environment.name, version=upload.version, filename=upload.filename
         )
+        _dependencies(upload, facts.requires_dist)
     _keep(upload, "hub/wheels", ".whl", facts)
     return upload
 
@@ -156,8 +159,18 @@ def finalize_source(upload: Upload, *, client: str = "") -> Release:
             version=upload.version,
             declared_hash=upload.content_hash,
         )
+        depends_on = _dependencies(upload, wheel.metadata.get("requires_dist", []))
     _keep(upload, "hub/sources", ".tar.gz", facts)
-    return _publish(upload, wheel, facts, client)
+    return _publish(upload, wheel, facts, client, depends_on)
+
+
+def _dependencies(upload: Upload, requires_dist: list[str]) -> list[str]:
+    """Ids of the environments that a release with these requirements stands on. Raises ArchiveRefused naming one."""
+    try:
+        found = dependencies(upload.environment, requires_dist, sender=upload.created_by)
+    except DependencyRefused as error:
+        raise ArchiveRefused("METADATA", f"it {error}") from error
+    return sorted(release.environment_id for release in found)
 
 
 def _wheel_for(upload: Upload) -> Upload:
@@ -236,7 +249,7 @@ def _keep(upload: Upload, folder: str, suffix: str, facts: WheelFacts | SourceFa
         upload.save(update_fields=["object_key", "module", "metadata", "size_bytes", "verified_at"])
 
 
-def _publish(source: Upload, wheel: Upload, facts: SourceFacts, client: str) -> Release:
+def _publish(source: Upload, wheel: Upload, facts: SourceFacts, client: str, depends_on: list[str]) -> Release:
     environment = source.environment
     told = {name: source.metadata[name] for name in TOLD_OF_SOURCE if source.metadata.get(name) is not None}
     metadata = {name: value for name, value in source.metadata.items() if name not in TOLD_OF_SOURCE}
@@ -250,7 +263,7 @@ def _publish(source: Upload, wheel: Upload, facts: SourceFacts, client: str) -> 
                 content_hash=source.content_hash,
                 folder_hash=facts.folder_hash,
                 allows_prereleases=allows_prereleases(facts.pyproject),
-                depends_on=required_environments(wheel.metadata.get("requires_dist", [])),
+                depends_on=depends_on,
                 module=wheel.module,
                 provenance={"client": client[:CLIENT_MAX_CHARACTERS], **told},
                 metadata=metadata | {"requires_dist": wheel.metadata.get("requires_dist", [])},
@@ -336,14 +349,12 @@ def record_verdict(release_id: str, verdict: ReleaseVerdict) -> None:
     found = verdict.model_dump(mode="json", exclude={"log", "requirements_lock"})
     badge = Badge.GREEN if verdict.ok else Badge.RED
     with acting_as_system(), transaction.atomic():
-        requirements = access.release_by_id(release_id).metadata.get("requires_dist", [])
         Release.objects.filter(id=release_id).update(
             badge=badge,
             verdict=found,
             log=verdict.log[-LOG_MAX_CHARACTERS:],
             checked_at=DatabaseNow(),
             requirements_lock=verdict.requirements_lock,
-            depends_on=required_environments(requirements, verdict.requirements_lock),
         )
         _tell_webhooks(access.release_by_id(release_id))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controlplane.core.errors import FieldProblem, Invalid
-from controlplane.hub.access import resolve_release
+from controlplane.hub.dependencies import startable_release
 from controlplane.hub.models import Release
 from controlplane.hub.queries import release_spec
 from controlplane.pools.access import pool_for_model
@@ -100,7 +100,7 @@ def pin_environment(actor: Actor, ref: EnvironmentRef, *, forced: bool) -> tuple
     """The reference with the version that it means now, and that release."""
     name, at, version = ref.id.partition("@")
     wanted = ref.version or (version if at else None)
-    release = resolve_release(actor, f"{name}@{wanted}" if wanted else name, forced=forced)
+    release = startable_release(actor, f"{name}@{wanted}" if wanted else name, forced=forced)
     spec = release_spec(release)
     return ref.model_copy(update={"id": spec.environment, "version": spec.version}), release
 

@@ -55,6 +55,7 @@ def _facts(found: dict[str, Any], related: dict[str, Any], adapters: dict[str, A
         ("stars", found.get("stars")),
         ("forked from", found.get("forked_from")),
         ("forks", [row["environment"] for row in related["forks"]]),
+        ("require it by", found.get("requirement")),
         ("needed by", [row["environment"] for row in related["dependants"]]),
         ("your adapters", [row["displayName"] for row in (adapters or {}).get("adapters", [])]),
         *uses(found.get("compatibility") or {}),

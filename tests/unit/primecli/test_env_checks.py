@@ -52,6 +52,23 @@ def test_a_release_that_trains_nobody_says_so_of_its_harness(server):
     assert "own: evaluate (no agent of it is trained)" in text
 
 
+def test_info_shows_what_stands_on_it_and_how_to(server):
+    found = {
+        "id": "e1", "owner": {"name": "ada"}, "name": "sums", "semantic_version": "0.1.0", "visibility": "PUBLIC",
+        "content_hash": "0" * 64, "requirement": "sums @ http://hub.example/sums.whl#sha256=00",
+    }  # fmt: skip
+    related = {"dependants": [{"environment": "bob/deep"}, {"environment": "eve/games"}], "forks": []}
+    server.routes["GET", "/api/v1/environmentshub/ada/sums/@latest"] = {"data": found}
+    server.routes["GET", "/api/v1/environmentshub/ada/sums/related"] = {"data": related}
+    server.routes["GET", "/api/v1/environmentshub/ada/sums/leaderboard"] = {"data": []}
+    server.routes["GET", "/api/v1/rft/adapters"] = {"adapters": []}
+    done = server.run("env", "info", "ada/sums", COLUMNS="200")
+    assert done.exit_code == 0, done.output
+    text = " ".join(done.stdout.split())
+    assert "needed by bob/deep, eve/games" in text
+    assert f"require it by {found['requirement']}" in text
+
+
 def test_a_red_release_names_task_and_field(server):
     problem = {"split": "eval", "task": 7, "field": "prompt", "message": "is empty"}
     failed = SAMPLE | {"task": 3, "state": "failed", "error": "KeyError: 'k'"}

@@ -3,7 +3,7 @@ import { useQuery } from "../../api/use-query";
 import { Card } from "../../design/card";
 import { Command } from "../../design/command";
 
-export function UsePanel({ owner, name, version, isLatest, isPublic }: { owner: string; name: string; version: string; isLatest: boolean; isPublic: boolean }) {
+export function UsePanel({ owner, name, version, requirement, isLatest, isPublic }: { owner: string; name: string; version: string; requirement: string; isLatest: boolean; isPublic: boolean }) {
   const models = useQuery("/api/v1/rft/models", {});
   const model = models.data?.models[0]?.name ?? "tiny";
   const id = isLatest ? `${owner}/${name}` : `${owner}/${name}@${version}`;
@@ -20,6 +20,7 @@ id = "${id}"`;
       <Card title="Take it and evaluate it">
         <Command label="Download and unpack the source" text={`prime pull ${id}`} />
         <Command label="Install it beside your own code" text={`prime install ${id}`} />
+        <Command label="Stand on it: a dependency of your environment" text={`"${requirement}"`} />
         <Command label="Score a model on 64 tasks" text={`prime eval run ${id} -m ${model} -n 64`} />
       </Card>
       <Card title="Train on it">

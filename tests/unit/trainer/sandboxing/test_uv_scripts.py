@@ -18,7 +18,7 @@ def script(*lines: str, body: str = "print(1)\n") -> str:
 
 
 def scripts_of(folder: Path, **files: str):
-    return find_scripts(make_wheel(folder, "tasks", {f"tasks/{name}.py": text for name, text in files.items()}), PYTHON)
+    return find_scripts([make_wheel(folder, "tasks", {f"tasks/{name}.py": text for name, text in files.items()})], PYTHON)
 
 
 def test_scripts_are_found_as_files_and_inside_of_modules(tmp_path):

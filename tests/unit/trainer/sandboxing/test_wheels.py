@@ -116,6 +116,14 @@ def test_an_extra_of_a_package_of_the_base_is_not_met_by_the_package(tmp_path):
     assert wheels.unmet_requirements(wheel, ["verifiers==0.4.0"]) == ["verifiers[ta]"]
 
 
+def test_an_address_that_the_hub_resolved_is_met_and_no_other(tmp_path):
+    address = "https://hub.example/hub/ann/sums/packages/sums-1.0-py3-none-any.whl#sha256=" + "a" * 64
+    wheel = make_wheel(tmp_path, f"Requires-Dist: sums @ {address}")
+    assert wheels.unmet_requirements(wheel, [], {address}) == []
+    with pytest.raises(ReleaseRefused, match=r"sums @ .*by address only a wheel of this hub.*prime env info"):
+        wheels.unmet_requirements(wheel, [], {address.replace("aaa", "bbb")})
+
+
 @pytest.mark.parametrize(("requirement", "words"), [("x @ https://e.example/x.whl", "by address"), ("!!", "invalid requirement")])
 def test_a_requirement_that_names_no_index_package_is_refused(tmp_path, requirement, words):
     with pytest.raises(ReleaseRefused, match=words):
