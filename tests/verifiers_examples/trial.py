@@ -70,8 +70,9 @@ def _refused(example: Example, person: Person, text: str, verdict: dict[str, Any
 
 
 def plain(text: str, person: Person) -> str:
-    """One line, without the names that the trial's person and machine have."""
-    words = re.sub(r"(/[\w.@+-]+){2,}", lambda path: f"…/{path[0].rpartition('/')[2]}", text.replace(f"{person.owner}/", ""))
+    """One line, without the names that the trial's person and machine have. Addresses are no paths and stay."""
+    unowned = text.replace(f"{person.owner}/", "")
+    words = re.sub(r"(?<![:/\w])(/[\w.@+-]+){2,}", lambda path: f"…/{path[0].rpartition('/')[2]}", unowned)
     return " ".join(words.replace("✗", " ").split())
 
 
