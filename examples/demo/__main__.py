@@ -30,8 +30,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from team import Team
 
-from workers.embedded.engines import ENGINES
-from workers.embedded.stack import BASE_MODEL, REPOSITORY, Stack
+from workers.embedded.stack import BASE_MODEL, ENGINES, REPOSITORY, Stack
 
 LAST_STEPS = 5
 POLL_S = 1.0

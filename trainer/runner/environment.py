@@ -67,7 +67,7 @@ class Environment(LoadedEnvironment):
 
     async def inspect(self, asked: InspectionRequest) -> Inspection:
         """For a release check. Raises what the tenant's classes raise when they are asked for what they need."""
-        from trainer.runner.inspection import inspect  # it knows this class, and only checks need it
+        from trainer.runner.inspection import inspect  # which only checks need
 
         return await inspect(self, asked)
 

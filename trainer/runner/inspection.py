@@ -27,9 +27,8 @@ from trainer.contracts.release_checks import (
     spread,
 )
 from trainer.contracts.rollouts import TEXT_MAX
-from trainer.runner.environment import Environment
 from trainer.runner.faults import clean, from_exception
-from trainer.runner.needs import needs_of, unmet_needs
+from trainer.runner.needs import ReadyEnvironment, needs_of, unmet_needs
 from trainer.runner.splits import Split, splits_of
 
 READ_MAX = 20_000
@@ -39,8 +38,8 @@ _KEY_CHARS = 512
 _SHOWN_CHARS = 80
 
 
-async def inspect(environment: Environment, asked: InspectionRequest) -> Inspection:
-    """All splits of a ready environment, the configured one first."""
+async def inspect(environment: ReadyEnvironment, asked: InspectionRequest) -> Inspection:
+    """All splits, the configured one first."""
     splits, problems = [], []
     configured = environment.env.taskset
     for split in splits_of(configured.config):
@@ -53,7 +52,7 @@ async def inspect(environment: Environment, asked: InspectionRequest) -> Inspect
 
 
 async def _inspected(
-    split: Split, taskset: vf.Taskset, wanted: int, environment: Environment
+    split: Split, taskset: vf.Taskset, wanted: int, environment: ReadyEnvironment
 ) -> tuple[SplitSeen, list[TaskProblem]]:
     name, most = clean(split.name, 128), READ_MAX if taskset.bounded else READ_OF_ENDLESS_MAX
     tasks: list[vf.Task] = []
@@ -121,7 +120,7 @@ def _key(task: vf.Task, index: int, keys: dict[str, int]) -> Iterator[tuple[str,
         yield "key", f"is that of task {other} too: keys must be unique"
 
 
-def _form(task: vf.Task, environment: Environment) -> Iterator[tuple[str, str]]:
+def _form(task: vf.Task, environment: ReadyEnvironment) -> Iterator[tuple[str, str]]:
     """What every rollout needs of a row: that it can be sent, that it is not too large, and that it asks something."""
     sizes: dict[str, int] = {}
     for field in type(task.data).model_fields:

@@ -6,6 +6,7 @@ Knows the library's flags. Refuses to play anything. A sandbox gives neither a c
 
 import pkgutil
 from collections.abc import Iterator
+from typing import Protocol
 
 import verifiers.v1 as vf
 from verifiers.v1 import harnesses
@@ -13,7 +14,7 @@ from verifiers.v1.utils.decorators import discover_decorated
 from verifiers.v1.utils.loaders import harness_class
 
 from trainer.contracts.release_checks import LIST_MAX, HarnessFit, Needs
-from trainer.runner.environment import Environment
+from trainer.contracts.rollouts import RunnerConfig
 from trainer.runner.faults import clean
 from trainer.runner.seats import harness_id
 
@@ -21,7 +22,23 @@ _NAME_CHARS = 128
 _URL_CHARS = 200
 
 
-def unmet_needs(environment: Environment, taskset: vf.Taskset, task: vf.Task) -> Iterator[tuple[str, str]]:
+class ReadyEnvironment(Protocol):
+    """What a check reads of an environment that has loaded."""
+
+    config: RunnerConfig
+
+    @property
+    def env(self) -> vf.Env: ...
+
+    @property
+    def first_task(self) -> vf.Task: ...
+
+    @property
+    def asks_by_prompt(self) -> bool:
+        """Whether a rollout begins with the task's prompt."""
+
+
+def unmet_needs(environment: ReadyEnvironment, taskset: vf.Taskset, task: vf.Task) -> Iterator[tuple[str, str]]:
     """(field, message) for each thing that a task asks for and no sandbox has."""
     data = task.data
     if data.image is not None:
@@ -40,7 +57,7 @@ def _names_destinations(data: vf.TaskData) -> bool:
     return "*" not in data.network_allow or bool(data.network_block)
 
 
-def _playing(environment: Environment) -> type[vf.Harness]:
+def _playing(environment: ReadyEnvironment) -> type[vf.Harness]:
     return harness_class(harness_id(environment.config.environment))
 
 
@@ -54,8 +71,8 @@ def _remote_tools(taskset: vf.Taskset, task: vf.Task) -> list[str]:
     return [clean(url, _URL_CHARS) for url in urls if isinstance(url, str)]
 
 
-def needs_of(environment: Environment) -> Needs:
-    """Of a ready environment; its first task stands for the others, which are all of one class."""
+def needs_of(environment: ReadyEnvironment) -> Needs:
+    """The first task stands for the others, which are all of one class."""
     task = environment.first_task
     taskset = environment.env.taskset
     tools = _tools(taskset, task)
@@ -80,7 +97,7 @@ def _seen_name(toolset: vf.Toolset, tool: object) -> str:
     return clean(f"{toolset.server_name}_{name}" if toolset.server_name else name, _NAME_CHARS)
 
 
-def _fits(environment: Environment, has_tools: bool, has_skills: bool) -> Iterator[HarnessFit]:
+def _fits(environment: ReadyEnvironment, has_tools: bool, has_skills: bool) -> Iterator[HarnessFit]:
     """The harness that plays it, and each of the library's own with what stands in its way."""
     name, can_play = harness_id(environment.config.environment), not _playing(environment).NEEDS_CONTAINER
     reason = "" if can_play else _obstacle(_playing(environment), has_tools, has_skills)

@@ -17,9 +17,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from trainer.contracts.catalogue import load_catalogue
-from workers.embedded.engines import ENGINES
 from workers.embedded.jobs import end_jobs
-from workers.embedded.stack import BASE_MODEL, REPOSITORY, Stack
+from workers.embedded.services import services_of
+from workers.embedded.stack import BASE_MODEL, ENGINES, REPOSITORY, Stack
 from workers.embedded.supervisor import Supervisor
 
 UP_DEADLINE_S = 900.0
@@ -49,7 +49,7 @@ def _is_alive(pid: int) -> bool:
 def supervise(root: Path, model: str, engine: str) -> int:
     stack = Stack.open(root, model=model, engine=engine)
     try:
-        Supervisor(stack.services(), state_file=stack.state_file, log_folder=stack.logs).run()
+        Supervisor(services_of(stack), state_file=stack.state_file, log_folder=stack.logs).run()
     finally:
         end_jobs(stack.url("internal"))
     return 0

@@ -7,34 +7,42 @@ import os
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from trainer.inference.vllm import prepare
 from workers.embedded.checks import answers
+from workers.embedded.stack import Stack
 from workers.embedded.supervisor import Service
 
-if TYPE_CHECKING:
-    from workers.embedded.stack import Stack
-
-ENGINES = ("torch", "vllm")
 STEP_TOKENS = {"tiny": 2048}
 STEP_TOKENS_DEFAULT = 256
 """An engine's step stays near a second of one core with a model of a hundred million parameters: others' next tokens, and the
 question whether it lives, wait no longer."""
+MODEL_START_DEADLINE_S = 300.0
+"""Reading hundreds of megabytes of weights, and hashing them, on busy cores."""
 VLLM_START_DEADLINE_S = 600.0
 """On two busy cores, importing it alone takes minutes."""
 
 
-def engine_services(stack: "Stack") -> list[Service]:
+def engine_services(stack: Stack) -> list[Service]:
     return {"torch": _own_engine, "vllm": _vllm}[stack.engine](stack)
 
 
-def _own_engine(stack: "Stack") -> list[Service]:
+def model_service(
+    stack: Stack, name: str, module: str, *arguments: str, start_deadline_s: float = MODEL_START_DEADLINE_S
+) -> Service:
+    """A process that serves the base model on the port of its name."""
+    command = [sys.executable, "-m", module, "--model", stack.model, "--artifacts", str(stack.artifacts)]
+    command += ["--port", str(stack.ports[name]), *arguments]
+    check = partial(answers, stack.url(name) + "/health")
+    return Service(name, command, stack.environment(), check, others_wait=False, start_deadline_s=start_deadline_s)
+
+
+def _own_engine(stack: Stack) -> list[Service]:
     step_tokens = STEP_TOKENS.get(stack.model, STEP_TOKENS_DEFAULT)
-    return [stack.model_service("inference", "trainer.inference", "--step-tokens", str(step_tokens))]
+    return [model_service(stack, "inference", "trainer.inference", "--step-tokens", str(step_tokens))]
 
 
-def _vllm(stack: "Stack") -> list[Service]:
+def _vllm(stack: Stack) -> list[Service]:
     """vLLM is not waited for: the service in front is ready once a completion has come through."""
     folder = vllm_folder(stack.root)
     command = [sys.executable, "-m", "trainer.inference.vllm.command", "--python", str(prepare.python_of(folder))]
@@ -51,7 +59,7 @@ def _vllm(stack: "Stack") -> list[Service]:
             before=partial(_require_vllm, folder),
             others_wait=False,
         ),
-        stack.model_service("inference", "trainer.inference.vllm", *options, start_deadline_s=VLLM_START_DEADLINE_S),
+        model_service(stack, "inference", "trainer.inference.vllm", *options, start_deadline_s=VLLM_START_DEADLINE_S),
     ]
 
 

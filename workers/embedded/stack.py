@@ -1,38 +1,24 @@
-"""Which services the one-machine stack has, and the variables that they are started with.
+"""Where the one-machine stack lives: its folders, ports and secrets, and the variables that its processes are started with.
 
-Knows ports, secrets, folders and commands. Refuses to know how processes are watched (`supervisor`) or what they answer.
+Knows what it serves by name. Refuses to know which processes there are (`services`).
 """
 
 import json
 import os
 import secrets
-import shlex
-import signal
 import socket
-import subprocess
-import sys
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from trainer.contracts.catalogue import MODELS_DIR_VARIABLE
-from workers.embedded.checks import FirstThenAlive, answers, worker_answers
-from workers.embedded.engines import ENGINES, engine_services
 from workers.embedded.postgres import Postgres
-from workers.embedded.supervisor import Service
 from workers.embedded.valkey import Valkey
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PORT_NAMES = ("web", "internal", "trainer", "inference", "vllm", "valkey")
 BASE_MODEL = "tiny"
-POOL_NAME = "embedded"
-PACK_TOKENS = {"tiny": 256}
-"""Small packs where a pass takes milliseconds: a batch that arrives while another run's is computed joins it at the next pack."""
-PACK_TOKENS_DEFAULT = 2048
-"""Whole groups in one pass: what their samples share is computed once."""
-TRAINER_OPTIONS_VARIABLE = "ROOTSTOCK_TRAINER_OPTIONS"
-MODEL_START_DEADLINE_S = 300.0
-"""Reading hundreds of megabytes of weights, and hashing them, on busy cores."""
+ENGINES = ("torch", "vllm")
+"""What can answer model calls (`engines`)."""
 PASSED_ON = (
     "PATH",
     "LANG",
@@ -45,11 +31,6 @@ PASSED_ON = (
     "DOCKER_HOST",
     "ROOTSTOCK_SANDBOX_BACKEND",
 )
-
-
-def trainer_options() -> list[str]:
-    """More words for the trainer's command; what stands later on it wins."""
-    return shlex.split(os.environ.get(TRAINER_OPTIONS_VARIABLE, ""))
 
 
 class StackError(RuntimeError):
@@ -66,7 +47,6 @@ class Stack:
     secrets: dict[str, str]
     model: str = BASE_MODEL
     engine: str = ENGINES[0]
-    """What answers model calls (`engines`)."""
 
     @classmethod
     def open(cls, root: Path, *, model: str = BASE_MODEL, engine: str = ENGINES[0]) -> "Stack":
@@ -155,74 +135,6 @@ class Stack:
             MODELS_DIR_VARIABLE: str(self.models),
             "ROOTSTOCK_LOG_DIR": str(self.logs),
         }
-
-    def services(self) -> list[Service]:
-        """In the order in which they start; they stop in reverse."""
-        services = [*self._stores(), *self._model_services(), *self._web_services(), *self._workers()]
-        own_database, own_broker = "DATABASE_URL" not in os.environ, "BROKER_URL" not in os.environ
-        return [s for s in services if (s.name != "postgres" or own_database) and (s.name != "valkey" or own_broker)]
-
-    def _stores(self) -> list[Service]:
-        postgres, valkey, environment = self.postgres, self.valkey, self.environment()
-        return [
-            Service(
-                "postgres",
-                postgres.command(),
-                environment,
-                postgres.is_ready,
-                stop_signal=signal.SIGINT,
-                user=postgres.identity.user,
-                before=postgres.initialise,
-            ),
-            Service("valkey", valkey.command(), environment, valkey.is_ready),
-        ]
-
-    def _model_services(self) -> list[Service]:
-        self.artifacts.mkdir(exist_ok=True)
-        pack_tokens = PACK_TOKENS.get(self.model, PACK_TOKENS_DEFAULT)
-        return [
-            self.model_service("trainer", "trainer.service", "--pack-tokens", str(pack_tokens), *trainer_options()),
-            *engine_services(self),
-        ]
-
-    def model_service(self, name: str, module: str, *arguments: str, start_deadline_s: float = MODEL_START_DEADLINE_S) -> Service:
-        """A process that serves the base model on the port of its name."""
-        command = [sys.executable, "-m", module, "--model", self.model, "--artifacts", str(self.artifacts)]
-        command += ["--port", str(self.ports[name]), *arguments]
-        check = partial(answers, self.url(name) + "/health")
-        return Service(name, command, self.environment(), check, others_wait=False, start_deadline_s=start_deadline_s)
-
-    def _web_services(self) -> list[Service]:
-        def uvicorn(name: str, application: str, before: bool) -> Service:
-            command = [sys.executable, "-m", "uvicorn", application, "--host", "127.0.0.1", "--port", str(self.ports[name])]
-            command += ["--timeout-graceful-shutdown", "3", "--timeout-keep-alive", "75", "--no-access-log"]
-            check = partial(answers, self.url(name) + "/healthz")
-            prepare = self.migrate if before else None
-            return Service(name, command, self.environment(), check, before=prepare, others_wait=False)
-
-        return [
-            uvicorn("web", "controlplane.asgi:application", True),
-            uvicorn("internal", "controlplane.asgi_internal:application", False),
-        ]
-
-    def _workers(self) -> list[Service]:
-        celery = [sys.executable, "-m", "celery", "-A", "workers.app"]
-        name = f"rootstock-{self.ports['web']}@localhost"
-        worker = [*celery, "worker", "--concurrency", "2", "--loglevel", "INFO", "-n", name]
-        beat = [*celery, "beat", "--loglevel", "INFO", "--schedule", str(self.root / "beat-schedule"), "--pidfile", ""]
-        check = FirstThenAlive(partial(worker_answers, self.environment()["BROKER_URL"], name))
-        return [
-            Service("worker", worker, self.environment(), check, others_wait=False),
-            Service("beat", beat, self.environment(), lambda: True, others_wait=False),
-        ]
-
-    def migrate(self) -> None:
-        """Roles, schema and the pool's row, in one process: starting Django three times would take longer than the work."""
-        command = [sys.executable, "-m", "workers.embedded.database", "--pool", POOL_NAME, "--model", self.model]
-        command += ["--engine", self.engine, "--trainer-url", self.url("trainer"), "--inference-url", self.url("inference")]
-        done = subprocess.run(command, env=self.environment(), capture_output=True, text=True, check=False, timeout=300)
-        if done.returncode != 0:
-            raise StackError(f"preparing the database failed: {(done.stderr or done.stdout)[-3000:]}")
 
 
 def _free_port() -> int:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from trainer.service.__main__ import build_desk, parse
-from workers.embedded.stack import TRAINER_OPTIONS_VARIABLE, trainer_options
+from workers.embedded.services import TRAINER_OPTIONS_VARIABLE, trainer_options
 
 
 def built(tmp_path, *words: str):
