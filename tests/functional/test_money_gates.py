@@ -113,7 +113,9 @@ def rewritten() -> list[str]:
 @pytest.mark.heavy
 @pytest.mark.gate("R8")
 @pytest.mark.timeout(7200)
+@pytest.mark.django_db(transaction=True)
 def test_whatever_is_done_the_ledger_is_balanced_and_only_grows(members: list[Member], gate: Gate):
+    """Each operation commits, so that the database's own rules judge it as well."""
     chance, operations = Chance(gate.seed, members), gate.pick(small=10_000, large=100_000)
     wrong = []
     for number in range(1, operations + 1):

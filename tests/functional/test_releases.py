@@ -29,8 +29,9 @@ def runner_home(base_venv: BaseVenv, tmp_path: Path, monkeypatch) -> Path:
     home = tmp_path / "runner"
     home.mkdir()
     (tmp_path / "index").mkdir()
-    monkeypatch.setattr("trainer.sandboxing.releases.ensure_base", lambda runner_dir, interface: _moved(base_venv, home))
-    monkeypatch.setattr("trainer.sandboxing.releases.find_base", lambda runner_dir, interface: _moved(base_venv, home))
+    base = _moved(base_venv, home)
+    monkeypatch.setattr("trainer.sandboxing.releases.ensure_base", lambda runner_dir, interface: base)
+    monkeypatch.setattr("trainer.sandboxing.releases.find_base", lambda runner_dir, interface: base)
     monkeypatch.setenv("UV_NO_INDEX", "1")
     monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path / "index"))
     return home
@@ -38,8 +39,7 @@ def runner_home(base_venv: BaseVenv, tmp_path: Path, monkeypatch) -> Path:
 
 def _moved(base: BaseVenv, home: Path) -> BaseVenv:
     """The shared base under the test's own directory, by a link: releases lie beside the base's path."""
-    if not (home / "base").exists():
-        (home / "base").symlink_to(base.path)
+    (home / "base").symlink_to(base.path)
     return BaseVenv(home / "base", base.digest, base.python_version, base.base_prefix)
 
 
