@@ -16,7 +16,7 @@ from trainer.contracts.adapters import MANIFEST_NAME, adapter_path, checkpoint_p
 from trainer.contracts.events import RunState
 from trainer.contracts.internal import CheckpointReport
 from trainer.core import durable
-from workers.checkpoints import sweep
+from workers.artifacts import sweep_checkpoints
 
 pytestmark = pytest.mark.django_db
 
@@ -54,7 +54,7 @@ def commit(run: Run, step: int, digest: str = "d" * 64) -> None:
 
 def swept() -> int:
     with acting_as_system():
-        return sweep()
+        return sweep_checkpoints()
 
 
 def on_disk(run: Run) -> list[int]:

@@ -45,6 +45,8 @@ class Adapter(TenantModel):
     lora_rank = models.PositiveIntegerField()
     target_modules: "models.JSONField[list[str], list[str]]" = models.JSONField(default=list)
     is_kept = models.BooleanField(default=False)
+    removed_at = models.DateTimeField(null=True)
+    """When the files of a version that nobody could reach went (`retention`)."""
 
     is_wanted = models.BooleanField(default=False)
     generation = models.PositiveIntegerField(default=0)

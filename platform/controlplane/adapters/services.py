@@ -160,4 +160,4 @@ def _retire_older(run: Run) -> None:
     if keep_last >= 0:
         kept = Adapter.objects.filter(run=run, is_kept=True).order_by("-version").values_list("id", flat=True)
         retired = list(kept[max(1, keep_last) :])
-        Adapter.objects.filter(id__in=retired, is_wanted=False).update(is_kept=False)
+        Adapter.objects.filter(id__in=retired, is_wanted=False).update(is_kept=False, updated_at=now())

@@ -74,3 +74,12 @@ def _absent(evaluation_id: str) -> NotFound:
 def lock_evaluation(evaluation_id: str) -> Evaluation | None:
     """For leased work alone, which the attempt token has tied to this evaluation already."""
     return Evaluation.objects.select_for_update(no_key=True).filter(id=evaluation_id, deleted_at__isnull=True).first()
+
+
+def weights_in_use() -> set[str]:
+    """For the sweep alone: artifact paths that evaluations read from. One that ended early may go on."""
+    open_ones = Evaluation.objects.exclude(status=EvalStatus.COMPLETED).filter(is_hosted=True, deleted_at__isnull=True)
+    used: set[str] = set()
+    for served, seats in open_ones.values_list("served_model", "seats").iterator():
+        used |= {model["adapter_path"] for model in (served, *seats.values()) if model and model.get("adapter_path")}
+    return used

@@ -1,10 +1,13 @@
 """The only place that looks a run up by id. Foreign and absent look the same."""
 
+from django.db.models import Q
+
 from controlplane.core.errors import NotFound
 from controlplane.runs.errors import CheckpointRetired
 from controlplane.runs.models import Checkpoint, Rollout, Run
 from controlplane.teams.access import enter_team_of
 from controlplane.teams.actors import Actor
+from trainer.contracts.events import RunState
 
 
 def access_run(actor: Actor, run_id: str, *, lock: bool = False) -> Run:
@@ -52,3 +55,14 @@ def access_recorded(run: Run, recorded_id: str) -> Run:
 def lock_run(run_id: str) -> Run | None:
     """For leased work alone, which the attempt token has tied to this run already."""
     return Run.objects.select_for_update(no_key=True).filter(id=run_id, deleted_at__isnull=True).first()
+
+
+def weights_in_use() -> set[str]:
+    """For the sweep alone: artifact paths that runs begin from, learn from or play against. A failed one may be restarted."""
+    needing = Run.objects.exclude(state=RunState.COMPLETED).filter(deleted_at__isnull=True)
+    rows = needing.exclude(Q(init_from="") & Q(teachers=[]) & Q(seats=[])).values_list("init_from", "teachers", "seats")
+    used: set[str] = set()
+    for init_from, teachers, seats in rows.iterator():
+        models = [*teachers, *(model for played in seats for model in played.values())]
+        used |= {init_from, *(model["adapter_path"] for model in models if model and model.get("adapter_path"))}
+    return used
