@@ -1,7 +1,8 @@
 """`python -m trainer.sandboxing.pin`: write which packages the base runner environments hold, versions and hashes, into `pins/`.
 
-Knows the files and what they are resolved for: every platform, from the oldest Python that a runner may stand on. To be run when
-`RUNNER_REQUIREMENTS` change or the packages below them are to move on; a release's own lock is resolved against what is here.
+Knows the files and what they are resolved for: every platform, from the oldest Python that a runner may stand on. Refuses to know
+what is installed where. To be run when `RUNNER_REQUIREMENTS` change or the packages below them are to move on; a release's own
+lock is resolved against what is here.
 """
 
 import sys
